@@ -1,0 +1,37 @@
+"""What a bound returns."""
+
+from typing import Protocol
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Key
+
+from fivo.batch import Batch
+from fivo.models.contract import SequenceModel
+from fivo.smc import FilterResult
+
+
+class BoundInfo(eqx.Module):
+    """What a person may want to see of a bound; under `jit` it costs nothing when nobody asks."""
+
+    log_increments: Float[Array, "batch time"]
+    ess: Float[Array, "batch time"]
+    resampled: Bool[Array, "batch time"]
+    kl: Float[Array, "batch time"]
+
+
+class BoundResult(eqx.Module):
+    """One draw of log p̂_N(x_1:T) per sequence, whose expectation is the bound."""
+
+    log_evidence: Float[Array, " batch"]
+    info: BoundInfo
+
+
+class Bound(Protocol):
+    """A Monte Carlo objective: the log of an unbiased positive estimator of p(x) (Definition 1 of the paper)."""
+
+    def __call__(self, model: SequenceModel, batch: Batch, *, key: Key[Array, "*batch"]) -> BoundResult: ...
+
+
+def bound_info(result: FilterResult) -> BoundInfo:
+    """The diagnostics of a filter's run."""
+    return BoundInfo(result.log_increments, result.ess, result.resampled, result.kl)

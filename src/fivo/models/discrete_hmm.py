@@ -1,0 +1,147 @@
+"""The hidden Markov model with discrete latents and observations: small enough to enumerate."""
+
+from typing import ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from fivo.batch import Batch
+from fivo.errors import InputError
+from fivo.models.contract import SequenceModel
+from fivo.weights import log_sum_exp, normalize
+
+Proposal = Literal["prior", "optimal"]
+
+
+class DiscreteHMM(SequenceModel):
+    """z_1 ~ π, z_t ~ A[z_{t-1}], x_t ~ E[z_t]; frames hold one symbol, 0 … M - 1.
+
+    Proposals: `prior` (bootstrap) and `optimal` p(z_t | z_{t-1}, x_t). Parameters are kept as log-probabilities,
+    -inf for what cannot happen.
+    """
+
+    initial_logits: Float[Array, " state"]
+    transition_logits: Float[Array, "state state"]
+    emission_logits: Float[Array, "state symbol"]
+    proposal_kind: Proposal = eqx.field(static=True)
+
+    markov: ClassVar[bool] = True
+
+    def __init__(self, *, initial_probs, transition_probs, emission_probs, proposal: Proposal = "prior") -> None:
+        if proposal not in ("prior", "optimal"):
+            raise InputError(f"got proposal={proposal!r} where 'prior' or 'optimal' was expected.")
+        states = np.shape(initial_probs)[-1] if np.ndim(initial_probs) == 1 else 0
+        symbols = np.shape(emission_probs)[-1] if np.ndim(emission_probs) == 2 else 0
+        given = {
+            "initial_probs": (initial_probs, (states,)),
+            "transition_probs": (transition_probs, (states, states)),
+            "emission_probs": (emission_probs, (states, symbols)),
+        }
+        for name, (value, shape) in given.items():
+            if np.shape(value) != shape or 0 in shape:
+                raise InputError(f"{name} has shape {np.shape(value)} where {shape or '[state]'} was expected.")
+            if not isinstance(value, jax.core.Tracer) and (
+                (np.asarray(value) < 0).any() or not np.allclose(np.sum(value, axis=-1), 1, atol=1e-4)
+            ):
+                raise InputError(f"{name} is not a table of probabilities; each row must be positive and sum to 1.")
+        self.initial_logits, self.transition_logits, self.emission_logits = (
+            jnp.log(jnp.asarray(value, jnp.result_type(jnp.asarray(value), jnp.float32))) for value, _ in given.values()
+        )
+        self.proposal_kind = proposal
+
+    def encode(self, observations, mask, length):
+        if observations.shape[-1] != 1:
+            raise InputError(
+                f"the observations have {observations.shape[-1]} entries per frame where one symbol was expected."
+            )
+        return jnp.arange(observations.shape[0] + 1) == 0, (observations, mask)
+
+    def initial_memory(self):
+        return jnp.asarray(True), ()
+
+    def encode_next(self, memory, x, mask):
+        return (x, mask), jnp.asarray(False), ()
+
+    def initial_state(self, past):
+        return jnp.zeros((), jnp.int32)
+
+    def prior(self, state, past):
+        first = past
+        return dist.CategoricalLogits(jnp.where(first, self.initial_logits, self.transition_logits[state]))
+
+    def proposal(self, state, full, prior):
+        if self.proposal_kind == "prior":
+            return prior
+        return dist.CategoricalLogits(normalize(prior.logits + self._log_likelihoods(*full))[0])
+
+    def emission(self, state, latent, past):
+        return _Symbol(self.emission_logits[latent][None, :])
+
+    def advance(self, state, latent, past):
+        return latent.astype(jnp.int32)
+
+    def log_evidence(self, batch: Batch) -> Float[Array, " batch"]:
+        """The exact log p(x_1:T) of every sequence, by the forward algorithm."""
+        return jnp.sum(self._forward(batch)[0], axis=1)
+
+    def filtered(self, batch: Batch) -> Float[Array, "batch time state"]:
+        """The exact p(z_t | x_1:t)."""
+        return jnp.exp(self._forward(batch)[1])
+
+    def smoothed(self, batch: Batch) -> Float[Array, "batch time state"]:
+        """The exact p(z_t | x_1:T)."""
+        return _smoother(self, self._forward(batch)[1], batch.lengths)
+
+    def _forward(self, batch: Batch) -> tuple[Float[Array, "batch time"], Float[Array, "batch time state"]]:
+        return _forward(self, batch.observations, batch.mask, batch.lengths)
+
+    def _log_likelihoods(self, x: Shaped[Array, " one"], mask: Bool[Array, " one"] | None) -> Float[Array, " state"]:
+        """log p(x_t | z_t) for every state; zero for a missing symbol."""
+        scores = jax.vmap(lambda logits: _Symbol(logits[None, :]).log_prob(x)[0])(self.emission_logits)
+        return scores if mask is None else jnp.where(mask[0], scores, 0)
+
+
+class _Symbol(dist.CategoricalLogits):
+    """A categorical that reads symbols stored as any number type; what is no symbol has probability zero."""
+
+    def log_prob(self, value: Shaped[Array, " one"], intermediates: None = None) -> Float[Array, " one"]:
+        symbol = value.astype(jnp.int32)
+        known = (symbol >= 0) & (symbol < self.logits.shape[-1]) & (symbol == value)
+        return jnp.where(known, super().log_prob(jnp.where(known, symbol, 0)), -jnp.inf)
+
+
+@jax.jit
+def _forward(model: DiscreteHMM, observations, mask, lengths):
+    def one(observations: Shaped[Array, "time one"], mask: Bool[Array, "time one"] | None, length: Int[Array, ""]):
+        def step(log_predicted, inputs):
+            t, x, mask_t = inputs
+            log_joint = log_predicted + jnp.where(t < length, model._log_likelihoods(x, mask_t), 0)
+            log_filtered, increment = normalize(log_joint)
+            log_next = log_sum_exp((log_filtered[:, None] + model.transition_logits).T)
+            return log_next, (jnp.where(t < length, increment, 0), log_filtered)
+
+        return lax.scan(step, model.initial_logits, (jnp.arange(observations.shape[0]), observations, mask))[1]
+
+    return jax.vmap(one, in_axes=(0, None if mask is None else 0, 0))(observations, mask, lengths)
+
+
+@jax.jit
+def _smoother(model: DiscreteHMM, log_filtered, lengths):
+    def one(log_filtered: Float[Array, "time state"], length: Int[Array, ""]):
+        def step(log_next, inputs):
+            log_now, last = inputs
+            log_pair = log_now[:, None] + model.transition_logits
+            log_predicted = log_sum_exp(log_pair.T)
+            ratio = jnp.where(jnp.isneginf(log_predicted), -jnp.inf, log_next - log_predicted)
+            log_smoothed = jnp.where(last, log_now, log_sum_exp(log_pair + ratio[None, :]))
+            return log_smoothed, log_smoothed
+
+        last = jnp.arange(log_filtered.shape[0]) >= length - 1
+        return jnp.exp(lax.scan(step, log_filtered[-1], (log_filtered, last), reverse=True)[1])
+
+    return jax.vmap(one)(log_filtered, lengths)

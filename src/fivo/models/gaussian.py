@@ -1,0 +1,61 @@
+"""A multivariate normal that keeps the inverse of its scale, so that scoring a particle is one small product."""
+
+import jax
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, Key
+from numpyro.distributions import constraints
+
+
+class Gaussian(dist.Distribution):
+    """N(loc, L Lᵀ) from a lower-triangular L and its inverse, which is computed when it is not given."""
+
+    support = constraints.real_vector
+    reparametrized_params = ["loc", "scale_tril", "whiten"]
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "scale_tril": constraints.lower_cholesky,
+        "whiten": constraints.lower_cholesky,
+    }
+
+    def __init__(
+        self,
+        loc: Float[Array, " dim"],
+        scale_tril: Float[Array, "dim dim"],
+        whiten: Float[Array, "dim dim"] | None = None,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.loc = loc
+        self.scale_tril = scale_tril
+        self.whiten = inverse_tril(scale_tril) if whiten is None else whiten
+        super().__init__((), jnp.shape(loc), validate_args=validate_args)
+
+    def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> Float[Array, "*sample dim"]:
+        noise = jax.random.normal(key, (*sample_shape, *self.event_shape), self.loc.dtype)
+        return jnp.broadcast_to(self.loc, noise.shape) + noise @ self.scale_tril.T
+
+    def log_prob(self, value: Float[Array, " dim"], intermediates: None = None) -> Float[Array, ""]:
+        white = self.whiten @ (value - self.loc)
+        log_scale = -jnp.sum(jnp.log(jnp.diagonal(self.whiten)))
+        return -0.5 * jnp.sum(white**2) - log_scale - 0.5 * white.shape[-1] * jnp.log(2 * jnp.pi).astype(white.dtype)
+
+    def marginal_log_prob(self, value: Float[Array, " dim"], mask: Bool[Array, " dim"]) -> Float[Array, ""]:
+        """The log-density of the entries where `mask` is true, the others integrated out."""
+        covariance = masked_covariance(self.scale_tril @ self.scale_tril.T, mask)
+        whole = Gaussian(jnp.zeros_like(self.loc), jnp.linalg.cholesky(covariance))
+        deviation = jnp.where(mask, value - self.loc, 0)
+        constant = 0.5 * jnp.log(2 * jnp.pi).astype(deviation.dtype)
+        return whole.log_prob(deviation) + jnp.sum(~mask).astype(deviation.dtype) * constant
+
+
+def inverse_tril(scale_tril: Float[Array, "dim dim"]) -> Float[Array, "dim dim"]:
+    """L⁻¹ of a lower-triangular L."""
+    return solve_triangular(scale_tril, jnp.eye(scale_tril.shape[-1], dtype=scale_tril.dtype), lower=True)
+
+
+def masked_covariance(covariance: Float[Array, "dim dim"], mask: Bool[Array, " dim"]) -> Float[Array, "dim dim"]:
+    """The covariance with missing entries made independent standard normals: they then drop out of any product."""
+    both = mask[:, None] & mask[None, :]
+    return jnp.where(both, covariance, jnp.eye(mask.shape[0], dtype=covariance.dtype))

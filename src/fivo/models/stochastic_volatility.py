@@ -1,0 +1,91 @@
+"""Stochastic volatility of returns: the field's usual benchmark without a closed form."""
+
+from typing import ClassVar, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+
+from fivo.errors import InputError
+from fivo.models.contract import SequenceModel
+
+Proposal = Literal["prior", "learned"]
+
+
+class StochasticVolatility(SequenceModel):
+    """z_t = μ + φ (z_{t-1} - μ) + σ ε_t, started from its stationary law, and x_t = exp(z_t / 2) η_t.
+
+    Any number of independent series: `mean`, `persistence` and `scale` hold one number per series. Proposals:
+    `prior` (bootstrap) and `learned`, a normal whose mean moves linearly with log(x_t² + 1e-3).
+    """
+
+    mean: Float[Array, " dim"]
+    persistence_logit: Float[Array, " dim"]
+    log_scale: Float[Array, " dim"]
+    learned: Float[Array, "3 dim"] | None
+    proposal_kind: Proposal = eqx.field(static=True)
+
+    markov: ClassVar[bool] = True
+
+    def __init__(self, *, mean=(0.0,), persistence=(0.95,), scale=(0.3,), proposal: Proposal = "prior") -> None:
+        if proposal not in ("prior", "learned"):
+            raise InputError(f"got proposal={proposal!r} where 'prior' or 'learned' was expected.")
+        arrays = [jnp.asarray(value) for value in (mean, persistence, scale)]
+        if len({a.shape for a in arrays}) != 1 or arrays[0].ndim != 1:
+            raise InputError(
+                f"mean, persistence and scale have shapes {[a.shape for a in arrays]} where one number per series was expected."
+            )
+        if not (jnp.all(jnp.abs(arrays[1]) < 1) and jnp.all(arrays[2] > 0)):
+            raise InputError("persistence must lie between -1 and 1 and scale must be positive.")
+        self.mean = arrays[0]
+        self.persistence_logit = jnp.arctanh(arrays[1])
+        self.log_scale = jnp.log(arrays[2])
+        self.proposal_kind = proposal
+        self.learned = jnp.zeros((3, *self.mean.shape), self.mean.dtype) if proposal == "learned" else None
+
+    @property
+    def persistence(self) -> Float[Array, " dim"]:
+        """φ."""
+        return jnp.tanh(self.persistence_logit)
+
+    @property
+    def scale(self) -> Float[Array, " dim"]:
+        """σ."""
+        return jnp.exp(self.log_scale)
+
+    def encode(self, observations, mask, length):
+        dim = self.mean.shape[0]
+        if observations.shape[-1] != dim:
+            raise InputError(f"the observations have {observations.shape[-1]} series where the model has {dim}.")
+        return jnp.arange(observations.shape[0] + 1) == 0, _feature(observations, mask)
+
+    def initial_memory(self):
+        return jnp.asarray(True), ()
+
+    def encode_next(self, memory, x, mask):
+        return _feature(x, mask), jnp.asarray(False), ()
+
+    def initial_state(self, past):
+        return self.mean
+
+    def prior(self, state, past):
+        first, stationary = past, self.scale / jnp.sqrt(1 - self.persistence**2)
+        return dist.Normal(state, jnp.where(first, stationary, self.scale))
+
+    def proposal(self, state, full, prior):
+        if self.learned is None:
+            return prior
+        offset, slope, log_shrink = self.learned
+        return dist.Normal(prior.loc + offset + slope * full, prior.scale * jnp.exp(log_shrink))
+
+    def emission(self, state, latent, past):
+        return dist.Normal(jnp.zeros_like(latent), jnp.exp(latent / 2))
+
+    def advance(self, state, latent, past):
+        return self.mean + self.persistence * (latent - self.mean)
+
+
+def _feature(x: Float[Array, "*time dim"], mask) -> Float[Array, "*time dim"]:
+    feature = jnp.log(x**2 + 1e-3)
+    return feature if mask is None else jnp.where(mask, feature, 0)

@@ -1,0 +1,108 @@
+"""Arrays of a pytree in one safetensors file: a readable header, atomic writes, nothing ever executed."""
+
+import json
+import os
+import struct
+import tempfile
+from pathlib import Path
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as safetensors_bytes
+
+from fivo.errors import InputError
+
+Tree = TypeVar("Tree")
+
+
+def save(path: str | os.PathLike, tree: object, metadata: dict | None = None) -> None:
+    """Write the arrays of a pytree (a model, a filter state, an optimiser state) and JSON metadata, atomically."""
+    arrays = {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)}
+    content = safetensors_bytes(arrays, {"fivo": json.dumps(metadata or {})})
+    write_atomically(path, content)
+
+
+def load(path: str | os.PathLike, like: Tree) -> Tree:
+    """Read arrays written by `save` into the structure of `like`, refusing any other names, shapes or types."""
+    named = _named_arrays(like)
+    stored = _read(path)
+    expected = {name for name, _ in named}
+    if expected != stored.keys():
+        odd = sorted(expected ^ stored.keys())[0]
+        raise InputError(
+            f"{path} does not hold what was expected: {odd!r} is only on one side; load it with the setting it was saved with."
+        )
+    leaves = []
+    for name, leaf in named:
+        wanted, got = _to_numpy(leaf), stored[name]
+        if wanted.shape != got.shape or wanted.dtype != got.dtype:
+            raise InputError(
+                f"{path}: {name!r} is {got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} was expected; "
+                "load it with the setting it was saved with."
+            )
+        leaves.append(_like(leaf, got))
+    arrays = iter(leaves)
+    flat, treedef = jax.tree.flatten(like)
+    return jax.tree.unflatten(treedef, [next(arrays) if _is_array(leaf) else leaf for leaf in flat])
+
+
+def read_metadata(path: str | os.PathLike) -> dict:
+    """The JSON metadata of a file written by `save`."""
+    with _open(path) as file:
+        return json.loads((file.metadata() or {}).get("fivo", "{}"))
+
+
+def write_atomically(path: str | os.PathLike, content: bytes) -> None:
+    """Write so that a kill at any instant leaves either the old file or the new one, never a part."""
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray)
+
+
+def _named_arrays(tree: object) -> list[tuple[str, object]]:
+    return [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree.leaves_with_path(tree) if _is_array(leaf)]
+
+
+def _is_key(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _to_numpy(leaf) -> np.ndarray:
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _like(leaf, array: np.ndarray):
+    if _is_key(leaf):
+        return jax.random.wrap_key_data(jnp.asarray(array), impl=jax.random.key_impl(leaf))
+    return jnp.asarray(array) if isinstance(leaf, jax.Array) else array
+
+
+def _open(path: str | os.PathLike):
+    try:
+        return safe_open(path, framework="numpy")
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; check the path.") from None
+    except (SafetensorError, struct.error, OSError) as error:
+        raise InputError(
+            f"{path} is not a whole safetensors file ({error}); save it again or use another copy."
+        ) from None
+
+
+def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    with _open(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (safe_open is not a mapping)

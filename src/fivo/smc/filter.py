@@ -1,0 +1,138 @@
+"""The particle filter over a padded batch: one scan over time, particles inside."""
+
+from collections.abc import Collection
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from fivo.batch import Batch
+from fivo.errors import InputError
+from fivo.models.contract import SequenceModel, past_pairs
+from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
+from fivo.smc.step import Particles, StepInputs, initial_particles, smc_step, weight_dtype
+
+Record = Literal["log_weights", "ancestors", "latents"]
+
+
+class FilterResult(eqx.Module):
+    """What the filter found; weights, ancestors and latents only if they were kept.
+
+    Weights are normalised and those before resampling; resampling decided at step t acts before step t + 1.
+    Behind a sequence's end increments are zero and nothing is resampled.
+    """
+
+    log_increments: Float[Array, "batch time"]
+    ess: Float[Array, "batch time"]
+    resampled: Bool[Array, "batch time"]
+    kl: Float[Array, "batch time"]
+    log_weights: Float[Array, "batch time particle"] | None
+    ancestors: Int[Array, "batch time particle"] | None
+    latents: PyTree
+    particles: Particles
+    """The final particles: the states after the last step and their log-weights, resampling done."""
+
+    @property
+    def log_evidence(self) -> Float[Array, " batch"]:
+        """log p̂_N(x_1:T)."""
+        return jnp.sum(self.log_increments, axis=1)
+
+    @property
+    def alive(self) -> Bool[Array, " batch"]:
+        """False where at some step every particle had weight zero; the evidence estimate is then -inf."""
+        return ~jnp.any(jnp.isneginf(self.log_increments), axis=1)
+
+
+def filter(
+    model: SequenceModel,
+    batch: Batch,
+    *,
+    num_particles: int,
+    key: Key[Array, "*batch"],
+    resampling: str | Scheme = "multinomial",
+    criterion: Criterion = ESSBelow(0.5),
+    keep: Collection[Record] = ("log_weights", "ancestors"),
+) -> FilterResult:
+    """Run Algorithm 1 on every sequence of a batch.
+
+    `key` is one key, split per sequence, or one key per sequence. `keep` names the per-particle records to store.
+    """
+    if num_particles < 1:
+        raise InputError(f"got num_particles={num_particles} where at least 1 was expected.")
+    unknown = set(keep) - {"log_weights", "ancestors", "latents"}
+    if unknown:
+        raise InputError(f"got keep={sorted(unknown)} where log_weights, ancestors or latents were expected.")
+    keys = sequence_keys(key, batch.lengths.shape[0])
+    return _filter(model, batch, keys, get_scheme(resampling), criterion, num_particles, frozenset(keep))
+
+
+def sequence_keys(key: Key[Array, "*batch"], num_sequences: int) -> Key[Array, " sequence"]:
+    """One key per sequence, from one key or from as many."""
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        key = jax.random.wrap_key_data(key)
+    if key.ndim == 0:
+        return jax.random.split(key, num_sequences)
+    if key.shape != (num_sequences,):
+        raise InputError(
+            f"got keys of shape {key.shape} where one key or {num_sequences} keys (one per sequence) were expected."
+        )
+    return key
+
+
+@eqx.filter_jit
+def _filter(
+    model: SequenceModel,
+    batch: Batch,
+    keys: Key[Array, " batch"],
+    scheme: Scheme,
+    criterion: Criterion,
+    num_particles: int,
+    keep: frozenset[str],
+) -> FilterResult:
+    observations, mask = batch.observations, batch.mask
+    if jnp.issubdtype(observations.dtype, jnp.floating):
+        observations = observations.astype(weight_dtype(model))
+    if mask is not None:
+        observations = jnp.where(mask, observations, 0)
+    mask_axis = None if mask is None else 0
+    past, full = jax.vmap(model.encode, in_axes=(0, mask_axis, 0), out_axes=1)(observations, mask, batch.lengths)
+    start = jax.vmap(lambda first: initial_particles(model, first, num_particles))(
+        jax.tree.map(lambda leaf: leaf[0], past)
+    )
+
+    steps = jnp.arange(observations.shape[1], dtype=jnp.int32)
+    inputs = StepInputs(
+        step=steps,
+        key=jax.vmap(lambda t: jax.vmap(lambda k: jax.random.fold_in(k, t))(keys))(steps),
+        active=steps[:, None] < batch.lengths[None, :],
+        x=jnp.swapaxes(observations, 0, 1),
+        mask=None if mask is None else jnp.swapaxes(mask, 0, 1),
+        past=past_pairs(past)[0],
+        full=full,
+        past_next=past_pairs(past)[1],
+    )
+    over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0)
+    step = jax.vmap(lambda p, i: smc_step(model, scheme, criterion, p, i), in_axes=(0, over_batch))
+
+    def body(particles: Particles, inputs: StepInputs):
+        particles, info = step(particles, inputs)
+        dropped = {"log_weights", "ancestors", "latents"} - keep
+        return particles, eqx.tree_at(
+            lambda i: [getattr(i, name) for name in sorted(dropped)], info, replace=[None] * len(dropped)
+        )
+
+    particles, info = lax.scan(body, start, inputs)
+    info = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), info)
+    return FilterResult(
+        log_increments=info.log_increment,
+        ess=info.ess,
+        resampled=info.resampled,
+        kl=info.kl,
+        log_weights=info.log_weights,
+        ancestors=info.ancestors,
+        latents=info.latents,
+        particles=particles,
+    )

@@ -1,0 +1,97 @@
+"""The filter one frame at a time, with a state that can be saved and loaded."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
+
+from fivo.errors import InputError
+from fivo.models.contract import SequenceModel
+from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
+from fivo.smc.step import Particles, StepInfo, StepInputs, initial_particles, smc_step, weight_dtype
+
+
+class OnlineState(eqx.Module):
+    """Everything a filter knows between two frames; `fivo.save` and `fivo.load` store it."""
+
+    particles: Particles
+    log_evidence: Float[Array, ""]
+    step: Int[Array, ""]
+    key: Key[Array, ""]
+    past: PyTree
+    memory: PyTree
+    criterion: Criterion
+    scheme: Scheme = eqx.field(static=True)
+
+
+class OnlineResult(eqx.Module):
+    """The outcome of a finished stream."""
+
+    log_evidence: Float[Array, ""]
+    alive: Bool[Array, ""]
+    num_steps: Int[Array, ""]
+    particles: Particles
+
+
+def init(
+    model: SequenceModel,
+    *,
+    num_particles: int,
+    key: Key[Array, ""],
+    resampling: str | Scheme = "multinomial",
+    criterion: Criterion = ESSBelow(0.5),
+) -> OnlineState:
+    """A filter that has seen nothing yet."""
+    if num_particles < 1:
+        raise InputError(f"got num_particles={num_particles} where at least 1 was expected.")
+    if not model.causal:
+        raise InputError(
+            "this model's proposal reads future frames and cannot filter one frame at a time; use smc.filter on whole "
+            "sequences, or a model without smoothing."
+        )
+    past, memory = model.initial_memory()
+    return OnlineState(
+        particles=initial_particles(model, past, num_particles),
+        log_evidence=jnp.zeros((), weight_dtype(model)),
+        step=jnp.zeros((), jnp.int32),
+        key=key,
+        past=past,
+        memory=memory,
+        criterion=criterion,
+        scheme=get_scheme(resampling),
+    )
+
+
+@eqx.filter_jit
+def step(
+    model: SequenceModel,
+    state: OnlineState,
+    x: Shaped[Array, " dim"],
+    mask: Bool[Array, " dim"] | None = None,
+) -> tuple[OnlineState, StepInfo]:
+    """Take in one frame; the numbers are those of `filter` with the same key."""
+    x = jnp.asarray(x)
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        x = x.astype(weight_dtype(model))
+    if mask is not None:
+        x = jnp.where(mask, x, 0)
+    full, past_next, memory = model.encode_next(state.memory, x, mask)
+    key = jax.random.fold_in(state.key, state.step)
+    inputs = StepInputs(state.step, key, None, x, mask, state.past, full, past_next)
+    particles, info = smc_step(model, state.scheme, state.criterion, state.particles, inputs)
+    state = OnlineState(
+        particles=particles,
+        log_evidence=state.log_evidence + info.log_increment,
+        step=state.step + 1,
+        key=state.key,
+        past=past_next,
+        memory=memory,
+        criterion=state.criterion,
+        scheme=state.scheme,
+    )
+    return state, info
+
+
+def finish(state: OnlineState) -> OnlineResult:
+    """The evidence estimate and the final particles."""
+    return OnlineResult(state.log_evidence, ~jnp.isneginf(state.log_evidence), state.step, state.particles)

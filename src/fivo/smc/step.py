@@ -1,0 +1,129 @@
+"""One step of the particle filter (Algorithm 1 of the paper) for one sequence."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
+
+from fivo.models.contract import SequenceModel
+from fivo.models.scoring import log_prob, observation_log_prob
+from fivo.resampling import Criterion, Never, Scheme
+from fivo.weights import effective_sample_size, normalize
+
+
+class Particles(eqx.Module):
+    """What the next step needs: the states h_{t+1} and their normalised log-weights."""
+
+    state: PyTree
+    log_weights: Float[Array, "*batch particle"]
+
+
+class StepInputs(NamedTuple):
+    """What step t reads besides the particles."""
+
+    step: Int[Array, ""]
+    key: Key[Array, ""]
+    active: Bool[Array, ""] | None
+    x: Shaped[Array, " dim"]
+    mask: Bool[Array, " dim"] | None
+    past: PyTree
+    full: PyTree
+    past_next: PyTree
+
+
+class StepInfo(eqx.Module):
+    """What a person may want to see of a step; weights, ancestors and latents are those before resampling acts.
+
+    `ancestors[i]` is the particle of this step that particle i of the next one continues. `kl` is the average of
+    log q_t - log p_t over the particles.
+    """
+
+    log_increment: Float[Array, ""]
+    ess: Float[Array, ""]
+    resampled: Bool[Array, ""]
+    kl: Float[Array, ""]
+    log_weights: Float[Array, " particle"]
+    ancestors: Int[Array, " particle"]
+    latents: PyTree
+
+
+def smc_step(
+    model: SequenceModel, scheme: Scheme, criterion: Criterion, particles: Particles, inputs: StepInputs
+) -> tuple[Particles, StepInfo]:
+    """Propose, weight, and resample if the criterion says so."""
+    num_particles = particles.log_weights.shape[-1]
+    proposal_key, resampling_key = jax.random.split(inputs.key)
+    keys = jax.random.split(proposal_key, num_particles)
+    latents, log_likelihood, log_ratio, state = jax.vmap(lambda key, state: propagate(model, key, state, inputs))(
+        keys, particles.state
+    )
+    log_alpha = (log_likelihood + log_ratio).astype(particles.log_weights.dtype)
+    log_weights, log_increment = normalize(particles.log_weights + log_alpha)
+    if inputs.active is not None:
+        log_increment = jnp.where(inputs.active, log_increment, 0)
+        log_weights = jnp.where(inputs.active, log_weights, particles.log_weights)
+        state = select(inputs.active, state, particles.state)
+
+    ancestors = jnp.arange(num_particles, dtype=jnp.int32)
+    resampled = jnp.zeros((), bool)
+    after = Particles(state, log_weights)
+    if not isinstance(criterion, Never):
+        resampled = criterion(log_weights, inputs.step)
+        if inputs.active is not None:
+            resampled = resampled & inputs.active
+        drawn = scheme(resampling_key, jax.lax.stop_gradient(log_weights), num_particles)
+        ancestors = jnp.where(resampled, drawn, ancestors)
+        uniform = jnp.full_like(log_weights, -jnp.log(num_particles))
+        after = Particles(jax.tree.map(lambda leaf: leaf[ancestors], state), jnp.where(resampled, uniform, log_weights))
+
+    info = StepInfo(
+        log_increment=log_increment,
+        ess=jnp.where(jnp.isneginf(log_increment), 0, effective_sample_size(log_weights)),
+        resampled=resampled,
+        kl=-jnp.mean(log_ratio),
+        log_weights=log_weights,
+        ancestors=ancestors,
+        latents=latents,
+    )
+    return after, info
+
+
+def propagate(
+    model: SequenceModel, key: Key[Array, ""], state: PyTree, inputs: StepInputs
+) -> tuple[PyTree, Float[Array, ""], Float[Array, ""], PyTree]:
+    """z_t ~ q_t, log g_t(x_t | z_t), log p_t(z_t) - log q_t(z_t) and h_{t+1} of one particle.
+
+    Sampling and scoring stay inside this mapped function: a mapped distribution forgets its batch shape, and
+    sampled outside it would give all particles one noise.
+    """
+    prior = model.prior(state, inputs.past)
+    proposal = model.proposal(state, inputs.full, prior)
+    latent = proposal.sample(key)
+    log_likelihood = observation_log_prob(model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
+    if proposal is prior:
+        log_ratio = jnp.zeros_like(log_likelihood)
+    else:
+        log_ratio = log_prob(prior, latent) - log_prob(proposal, latent)
+    return latent, log_likelihood, log_ratio, model.advance(state, latent, inputs.past_next)
+
+
+def initial_particles(model: SequenceModel, past: PyTree, num_particles: int) -> Particles:
+    """N equal particles in the state h_1."""
+    state = jax.tree.map(
+        lambda leaf: jnp.broadcast_to(leaf, (num_particles, *jnp.shape(leaf))), model.initial_state(past)
+    )
+    dtype = weight_dtype(model)
+    return Particles(state, jnp.full((num_particles,), -jnp.log(jnp.asarray(num_particles, dtype)), dtype))
+
+
+def weight_dtype(model: SequenceModel) -> jnp.dtype:
+    """The float type of a model's parameters, which weights are kept in."""
+    leaves = [leaf for leaf in jax.tree.leaves(model) if eqx.is_inexact_array(leaf)]
+    return jnp.result_type(*leaves) if leaves else jnp.result_type(float)
+
+
+def select(flag: Bool[Array, ""], new: PyTree, old: PyTree) -> PyTree:
+    """`new` where the flag is set, else `old`."""
+    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)
