@@ -1,20 +1,29 @@
-"""Models: the contract, and models whose evidence is known exactly."""
+"""Models: the contract, models whose evidence is known exactly, and the paper's recurrent networks."""
 
 from fivo.models.contract import SequenceModel
 from fivo.models.discrete_hmm import DiscreteHMM
+from fivo.models.emissions import BernoulliEmission, CategoricalEmission, Emission, NormalEmission
 from fivo.models.gaussian import Gaussian
 from fivo.models.kalman import Moments
 from fivo.models.linear_gaussian import LinearGaussian
 from fivo.models.scoring import log_prob, observation_log_prob
 from fivo.models.simulate import Generator, Simulation, simulate
+from fivo.models.srnn import SRNN
 from fivo.models.stochastic_volatility import StochasticVolatility
+from fivo.models.vrnn import VRNN
 
 __all__ = [
+    "SRNN",
+    "VRNN",
+    "BernoulliEmission",
+    "CategoricalEmission",
     "DiscreteHMM",
+    "Emission",
     "Gaussian",
     "Generator",
     "LinearGaussian",
     "Moments",
+    "NormalEmission",
     "SequenceModel",
     "Simulation",
     "StochasticVolatility",

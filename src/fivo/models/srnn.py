@@ -1,0 +1,112 @@
+"""The stochastic recurrent neural network (Fraccaro et al. 2016), the second model of the paper's released code."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Key
+
+from fivo.errors import InputError
+from fivo.models.contract import SequenceModel
+from fivo.models.emissions import LATENT_SHIFT, Emission, diagonal_normal
+from fivo.models.layers import LSTM, MLP, LSTMState
+
+
+class Past(NamedTuple):
+    """What h_t contributes to the hidden layers of the prior and of the emission."""
+
+    prior: Float[Array, "*time hidden"]
+    emission: Float[Array, "*time hidden"]
+
+
+class SRNN(SequenceModel):
+    """h_t = LSTM(φ_x(x_{t-1}), h_{t-1}) of the data alone; p(z_t | h_t, z_{t-1}), q(z_t | h_t, z_{t-1}, x_t), g(x_t | z_t, h_t).
+
+    All recurrence of the data is outside the particles: the state is φ_z(z_{t-1}). With `smoothing` the proposal
+    also reads an LSTM run backwards over [h_t, φ_x(x_t)].
+    """
+
+    data_encoder: MLP
+    latent_encoder: MLP
+    recurrence: LSTM
+    prior_network: MLP
+    proposal_network: MLP
+    emission_network: MLP
+    backward: LSTM | None
+    output: Emission
+
+    def __init__(self, output: Emission, hidden: int, *, smoothing: bool = False, key: Key[Array, ""]) -> None:
+        if hidden < 1:
+            raise InputError(f"got hidden={hidden} where at least one unit was expected.")
+        keys = jax.random.split(key, 7)
+        self.data_encoder = MLP((output.num_features,), hidden, hidden, key=keys[0])
+        self.latent_encoder = MLP((hidden,), hidden, hidden, key=keys[1])
+        self.recurrence = LSTM((hidden,), hidden, key=keys[2])
+        self.prior_network = MLP((hidden, hidden), hidden, 2 * hidden, key=keys[3])
+        inputs = (hidden,) * (4 if smoothing else 3)
+        self.proposal_network = MLP(inputs, hidden, 2 * hidden, key=keys[4])
+        self.emission_network = MLP((hidden, hidden), hidden, output.num_outputs, key=keys[5])
+        self.backward = LSTM((hidden, hidden), hidden, key=keys[6]) if smoothing else None
+        self.output = output
+
+    @property
+    def causal(self) -> bool:
+        return self.backward is None
+
+    def encode(self, observations, mask, length):
+        features = self.data_encoder(self.output.features(observations, mask))
+        drives = self.recurrence.gates.biased(self.recurrence.gates.part(0, features))
+        _, start = self.initial_memory()
+
+        def step(state: LSTMState, drive: Array) -> tuple[LSTMState, Array]:
+            state = self.recurrence.step(state, drive)
+            return state, state.hidden
+
+        _, later = lax.scan(step, start, drives)
+        hidden = jnp.concatenate([start.hidden[None], later])
+        full = self._proposal_drive(hidden[:-1], features)
+        if self.backward is not None:
+            gates = self.backward.gates
+            active = jnp.arange(len(features)) < length
+            drives = gates.biased(gates.part(0, hidden[:-1]) + gates.part(1, features))
+            full = full + self.proposal_network.hidden.part(3, self.backward.backward(drives, active))
+        return self._past(hidden), full
+
+    def initial_memory(self):
+        silence = self.data_encoder(jnp.zeros(self.output.num_features, self.recurrence.gates.bias.dtype))
+        drive = self.recurrence.gates.biased(self.recurrence.gates.part(0, silence))
+        memory = self.recurrence.step(self.recurrence.initial(), drive)
+        return self._past(memory.hidden), memory
+
+    def encode_next(self, memory: LSTMState, x, mask):
+        features = self.data_encoder(self.output.features(x, mask))
+        full = self._proposal_drive(memory.hidden, features) if self.causal else None
+        memory = self.recurrence.step(memory, self.recurrence.gates.biased(self.recurrence.gates.part(0, features)))
+        return full, self._past(memory.hidden), memory
+
+    def initial_state(self, past: Past):
+        return jnp.zeros_like(past.prior)
+
+    def prior(self, state, past: Past):
+        preactivation = past.prior + self.prior_network.hidden.part(1, state)
+        return diagonal_normal(self.prior_network.finish(preactivation), LATENT_SHIFT)
+
+    def proposal(self, state, full, prior):
+        preactivation = full + self.proposal_network.hidden.part(1, state)
+        return diagonal_normal(self.proposal_network.finish(preactivation), LATENT_SHIFT, mean=prior.loc)
+
+    def emission(self, state, latent, past: Past):
+        preactivation = past.emission + self.emission_network.hidden.part(0, self.latent_encoder(latent))
+        return self.output(self.emission_network.finish(preactivation))
+
+    def advance(self, state, latent, past: Past):
+        return self.latent_encoder(latent)
+
+    def _past(self, hidden: Float[Array, "*time hidden"]) -> Past:
+        prior, emission = self.prior_network.hidden, self.emission_network.hidden
+        return Past(prior.biased(prior.part(0, hidden)), emission.biased(emission.part(1, hidden)))
+
+    def _proposal_drive(self, hidden: Array, features: Array) -> Array:
+        layer = self.proposal_network.hidden
+        return layer.biased(layer.part(0, hidden) + layer.part(2, features))
