@@ -1,0 +1,73 @@
+"""What a chart shows: lines, grouped into panels, checked before anything is drawn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fivo.errors import InputError
+
+# From here on numbers count as infinite, so that sums and ratios of the others cannot overflow.
+HUGE = 1e240
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through the points (x, y), each of shape [points], with a band of one standard `error` around it."""
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    error: ArrayLike | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart; `reference` are horizontal lines, by their labels."""
+
+    lines: Sequence[Line]
+    title: str
+    x_label: str
+    y_label: str
+    log_x: bool = False
+    log_y: bool = False
+    reference: Mapping[str, int | float] = field(default_factory=dict)
+
+
+class Curve(NamedTuple):
+    """A checked line; the arrays have shape [points], and `error` is zero where there is none."""
+
+    label: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    error: NDArray[np.float64]
+    has_error: bool
+
+
+def curve_of(line: Line) -> Curve:
+    """The numbers of a line, with NaN for what is missing or infinite; what is not a line raises `InputError`."""
+    try:
+        x, y = np.asarray(line.x, np.float64), np.asarray(line.y, np.float64)
+        error = np.zeros_like(y) if line.error is None else np.asarray(line.error, np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InputError(
+            f"The line {line.label!r} has entries that are not numbers ({problem}); "
+            "expected x, y and error to be lists of numbers: use NaN for what is missing."
+        ) from problem
+    if x.ndim != 1 or x.shape != y.shape or x.shape != error.shape:
+        raise InputError(
+            f"The line {line.label!r} has x, y and error of shapes {list(x.shape)}, {list(y.shape)} and "
+            f"{list(error.shape)}; expected one length for all: give every point all of them."
+        )
+    if (error < 0).any():
+        raise InputError(
+            f"The line {line.label!r} has the error {error[error < 0][0]:g}; expected standard errors, which are "
+            "never negative: pass the error itself and not the lower end of the band."
+        )
+    return Curve(line.label, _without_huge(x), _without_huge(y), _without_huge(error), line.error is not None)
+
+
+def _without_huge(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.abs(values) < HUGE, values, np.nan)

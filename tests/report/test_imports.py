@@ -1,0 +1,17 @@
+"""Results can be drawn and heard where JAX is not installed."""
+
+import subprocess
+import sys
+
+CODE = """
+import sys
+import mido, numpy
+before = set(sys.modules)
+import fivo.report
+print(*{name.partition(".")[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)
+"""
+
+
+def test_only_numpy_and_mido_are_imported():
+    result = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert set(result.stdout.split()) <= {"fivo", "mido", "numpy"}
