@@ -1,0 +1,31 @@
+"""Datasets: readers, the sets known by name, and batching. Plain numpy."""
+
+from fivo.data.batches import Batches, Slots, evaluation_chunks
+from fivo.data.buckets import choose_padded_lengths
+from fivo.data.checking import Checked, Listed, check, list_datasets
+from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, SPLITS, Dataset
+from fivo.data.fetching import Fetched, fetch
+from fivo.data.loading import load, search_path
+from fivo.data.npz import save_npz
+from fivo.data.padding import pad
+
+__all__ = [
+    "HIGHEST_NOTE",
+    "LOWEST_NOTE",
+    "SPLITS",
+    "Batches",
+    "Checked",
+    "Dataset",
+    "Fetched",
+    "Listed",
+    "Slots",
+    "check",
+    "choose_padded_lengths",
+    "evaluation_chunks",
+    "fetch",
+    "list_datasets",
+    "load",
+    "pad",
+    "save_npz",
+    "search_path",
+]

@@ -1,0 +1,127 @@
+"""What every reader returns: sequences of frames in three splits."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float64, Shaped
+
+from fivo.errors import InputError
+
+Kind = Literal["pianoroll", "waveform"]
+# The underscores keep sequences of different lengths from being held to one `time`.
+Frames = Shaped[np.ndarray, "_time _dimension"]
+
+SPLITS = ("train", "valid", "test")
+LOWEST_NOTE = 21
+HIGHEST_NOTE = 108
+NOTES = HIGHEST_NOTE - LOWEST_NOTE + 1
+QUARTERS_PER_SECOND = 2.0
+
+_DTYPES: dict[str, np.dtype] = {"pianoroll": np.dtype(np.uint8), "waveform": np.dtype(np.float32)}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dataset:
+    """Sequences of frames, split into train, valid and test.
+
+    A sequence of a `pianoroll` is uint8 `[T, 88]` of zeros and ones, column `j` being MIDI note `21 + j`; of a
+    `waveform`, float32 `[T, D]`. Arrays are read-only. `step_seconds` is how long one frame sounds, and
+    `steps_per_quarter` how many make a quarter note (`None` without a beat).
+    """
+
+    name: str
+    kind: Kind
+    splits: Mapping[str, tuple[Frames, ...]]
+    step_seconds: float
+    steps_per_quarter: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in _DTYPES:
+            raise InputError(f"dataset {self.name!r}: kind {self.kind!r} is unknown; use one of {', '.join(_DTYPES)}.")
+        if set(self.splits) != set(SPLITS):
+            raise InputError(
+                f"{self.name}: found the splits {sorted(map(str, self.splits))}, but train, valid and test are needed."
+            )
+        dimension: int | None = NOTES if self.kind == "pianoroll" else None
+        checked: dict[str, tuple[Frames, ...]] = {}
+        for split in SPLITS:
+            if not len(self.splits[split]):
+                raise InputError(f"{self.name}: the {split} split is empty; give it at least one sequence.")
+            frames = []
+            for index, sequence in enumerate(self.splits[split]):
+                frames.append(_checked(sequence, self.kind, dimension, f"{self.name}: {split} sequence {index}"))
+                dimension = frames[-1].shape[1]
+            checked[split] = tuple(frames)
+        object.__setattr__(self, "splits", MappingProxyType(checked))
+
+    @classmethod
+    def pianoroll(
+        cls,
+        name: str,
+        splits: Mapping[str, Sequence[Frames]],
+        steps_per_quarter: float,
+        step_seconds: float | None = None,
+    ) -> "Dataset":
+        """A pianoroll with `steps_per_quarter` frames to the quarter note, by default at 120 quarters a minute."""
+        if not steps_per_quarter > 0:
+            raise InputError(
+                f"{name}: {steps_per_quarter!r} steps per quarter note were asked for; give a positive number."
+            )
+        seconds = step_seconds if step_seconds is not None else 1 / (QUARTERS_PER_SECOND * steps_per_quarter)
+        return cls(name, "pianoroll", {key: tuple(value) for key, value in splits.items()}, seconds, steps_per_quarter)
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of entries of a frame."""
+        return self.splits["train"][0].shape[1]
+
+    def lengths(self, split: str) -> np.ndarray:
+        """T of every sequence of a split."""
+        if split not in self.splits:
+            raise InputError(f"{self.name} has no split {split!r}; use one of {', '.join(SPLITS)}.")
+        return np.array([len(sequence) for sequence in self.splits[split]], dtype=np.int64)
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """(sequences, frames) of every split."""
+        return {split: (len(self.splits[split]), int(self.lengths(split).sum())) for split in SPLITS}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content; equal for equal content, whatever file it was read from."""
+        digest = hashlib.sha256(f"fivo-dataset {self.kind} {self.dimension}\n".encode())
+        for split in SPLITS:
+            digest.update(f"{split} {' '.join(map(str, self.lengths(split)))}\n".encode())
+            for sequence in self.splits[split]:
+                digest.update(sequence.astype(_DTYPES[self.kind].newbyteorder("<"), copy=False).tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def train_mean(self) -> Float64[np.ndarray, " dimension"]:
+        """Mean over all frames of the training split."""
+        total = sum(sequence.sum(axis=0, dtype=np.float64) for sequence in self.splits["train"])
+        return np.asarray(total / self.lengths("train").sum())
+
+
+def _checked(sequence: Frames, kind: str, dimension: int | None, where: str) -> Frames:
+    array = np.asarray(sequence)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{where} is {array.dtype} of shape {list(array.shape)}, but numbers of shape [time, dimension] are needed."
+        )
+    if not array.size:
+        raise InputError(f"{where} is empty; remove it or give it at least one frame.")
+    if dimension is not None and array.shape[1] != dimension:
+        raise InputError(f"{where} has {array.shape[1]} columns, but {dimension} are needed.")
+    if kind == "pianoroll" and not np.isin(array, (0, 1)).all():
+        raise InputError(f"{where} has entries other than 0 and 1; a pianoroll marks the sounding notes with 1.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"{where} has entries that are not finite; remove or replace them.")
+    frames = np.array(array, dtype=_DTYPES[kind], order="C")
+    frames.setflags(write=False)
+    return frames

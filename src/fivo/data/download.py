@@ -1,0 +1,151 @@
+"""Downloading over http(s), continuing where an earlier attempt stopped."""
+
+import http.client
+import os
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from fivo.errors import InputError
+
+Progress = Callable[[int, int | None], None]
+
+_SCHEMES = ("http", "https")
+_CHUNK = 1 << 16
+_TIMEOUT_SECONDS = 30.0
+_ATTEMPTS = 3
+_REDIRECTS = 5
+
+
+class Interrupted(Exception):
+    """The connection failed; what arrived is in the partial file."""
+
+
+class _HttpRedirects(urllib.request.HTTPRedirectHandler):
+    max_redirections = _REDIRECTS
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if urllib.parse.urlsplit(newurl).scheme not in _SCHEMES:
+            raise InputError(f"{req.full_url} redirects to {newurl!r:.200}, but only http and https are followed.")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def is_url(source: str) -> bool:
+    """Whether a source names an address rather than a file; refuses addresses that are not http or https."""
+    if "://" not in source:
+        return False
+    try:
+        address = urllib.parse.urlsplit(source)
+    except ValueError:
+        address = urllib.parse.urlsplit("")
+    if address.scheme not in _SCHEMES or not address.hostname:
+        raise InputError(
+            f"{source} cannot be fetched; give an address that starts with https:// or http://, or the path of a file."
+        )
+    return True
+
+
+def download(url: str, partial: Path, limit: int, progress: Progress) -> None:
+    """Brings `url` into `partial`, at most `limit` bytes of it.
+
+    Goes on for as long as every new connection brings something, a few times at most; then raises `Interrupted`.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        before = _size(partial)
+        try:
+            _transfer(url, partial, limit, progress)
+            return
+        except Interrupted:
+            if attempt == _ATTEMPTS or _size(partial) <= before:
+                raise
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Like `build_opener`, without the handlers for file:, ftp: and data: addresses."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+        _HttpRedirects,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+def _transfer(url: str, partial: Path, limit: int, progress: Progress) -> None:
+    have = _size(partial)
+    request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    try:
+        with _opener().open(request, timeout=_TIMEOUT_SECONDS) as response:
+            if have and not _continues(response, have):
+                have = 0
+            _receive(response, partial, have, limit, progress)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
+            raise InputError(
+                f"{url} answered {error.code} {error.reason}; check the address or give another one with --from."
+            ) from error
+        partial.unlink()  # longer than what the server has: of no use
+        _transfer(url, partial, limit, progress)
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        raise Interrupted(str(getattr(error, "reason", error) or type(error).__name__)) from error
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """The next bytes; a failure of the network, unlike one of the disk, is an interruption."""
+    try:
+        return response.read(_CHUNK)
+    except (OSError, http.client.HTTPException) as error:
+        raise Interrupted(str(error) or type(error).__name__) from error
+
+
+def _continues(response: http.client.HTTPResponse, have: int) -> bool:
+    """Whether the answer starts at byte `have`; a server may ignore the range and send everything."""
+    return response.status == http.HTTPStatus.PARTIAL_CONTENT and response.headers.get("Content-Range", "").startswith(
+        f"bytes {have}-"
+    )
+
+
+def _receive(response: http.client.HTTPResponse, partial: Path, have: int, limit: int, progress: Progress) -> None:
+    declared = response.headers.get("Content-Length", "")
+    total = have + int(declared) if declared.isdecimal() else None
+    if total is not None and total > limit:
+        raise InputError(
+            f"{response.url} holds {total:,} bytes, but the known file at most {limit:,}; give another with --from."
+        )
+    with open(partial, "r+b" if have else "wb") as file:
+        file.seek(have)
+        progress(have, total)
+        while chunk := _read(response):
+            have += len(chunk)
+            if have > limit:
+                raise InputError(
+                    f"{response.url} sends more than the {limit:,} bytes of the known file; give another with --from."
+                )
+            file.write(chunk)
+            progress(have, total)
+        file.flush()
+        os.fsync(file.fileno())
+    if total is not None and have < total:
+        raise Interrupted(f"the connection closed after {have:,} of {total:,} bytes")
