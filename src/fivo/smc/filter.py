@@ -22,7 +22,7 @@ class FilterResult(eqx.Module):
     """What the filter found; weights, ancestors and latents only if they were kept.
 
     Weights are normalised and those before resampling; resampling decided at step t acts before step t + 1.
-    Behind a sequence's end increments are zero and nothing is resampled.
+    Behind a sequence's end increments and `kl` are zero and nothing is resampled.
     """
 
     log_increments: Float[Array, "batch time"]
@@ -95,19 +95,21 @@ def _filter(
     observations, mask = batch.observations, batch.mask
     if jnp.issubdtype(observations.dtype, jnp.floating):
         observations = observations.astype(weight_dtype(model))
-    if mask is not None:
-        observations = jnp.where(mask, observations, 0)
+    steps = jnp.arange(observations.shape[1], dtype=jnp.int32)
+    active = steps[:, None] < batch.lengths[None, :]
+    # A NaN behind the end would not reach the estimate, but it would reach its gradient.
+    seen = active.T[..., None] if mask is None else mask & active.T[..., None]
+    observations = jnp.where(seen, observations, 0)
     mask_axis = None if mask is None else 0
     past, full = jax.vmap(model.encode, in_axes=(0, mask_axis, 0), out_axes=1)(observations, mask, batch.lengths)
     start = jax.vmap(lambda first: initial_particles(model, first, num_particles))(
         jax.tree.map(lambda leaf: leaf[0], past)
     )
 
-    steps = jnp.arange(observations.shape[1], dtype=jnp.int32)
     inputs = StepInputs(
         step=steps,
         key=jax.vmap(lambda t: jax.vmap(lambda k: jax.random.fold_in(k, t))(keys))(steps),
-        active=steps[:, None] < batch.lengths[None, :],
+        active=active,
         x=jnp.swapaxes(observations, 0, 1),
         mask=None if mask is None else jnp.swapaxes(mask, 0, 1),
         past=past_pairs(past)[0],

@@ -64,6 +64,7 @@ def smc_step(
     if inputs.active is not None:
         log_increment = jnp.where(inputs.active, log_increment, 0)
         log_weights = jnp.where(inputs.active, log_weights, particles.log_weights)
+        log_ratio = jnp.where(inputs.active, log_ratio, 0)
         state = select(inputs.active, state, particles.state)
 
     ancestors = jnp.arange(num_particles, dtype=jnp.int32)
