@@ -4,7 +4,7 @@ A scheme is a pure function of (key, log-weights, N) with expected offspring cou
 time and O(N) memory. A user's own function of that form can be passed wherever a name can.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Array, Float, Int, Key
 
@@ -16,6 +16,7 @@ from fivo.resampling.stratified import stratified
 from fivo.resampling.systematic import systematic
 
 
+@runtime_checkable
 class Scheme(Protocol):
     """Draws ancestors in proportion to the weights."""
 
