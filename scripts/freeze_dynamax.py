@@ -124,27 +124,25 @@ def dense_linear_gaussian(model: Arrays, observations: np.ndarray) -> Arrays:
 
 def random_hmm(rng: Generator, num_states: int, num_symbols: int) -> Arrays:
     return {
-        "initial_probabilities": rng.dirichlet(np.ones(num_states)),
-        "transition_matrix": rng.dirichlet(np.ones(num_states), num_states),
-        "emission_matrix": rng.dirichlet(np.ones(num_symbols), num_states),
+        "initial_probs": rng.dirichlet(np.ones(num_states)),
+        "transition_probs": rng.dirichlet(np.ones(num_states), num_states),
+        "emission_probs": rng.dirichlet(np.ones(num_symbols), num_states),
     }
 
 
 def sample_hmm(rng: Generator, model: Arrays, num_steps: int) -> np.ndarray:
-    num_states, num_symbols = model["emission_matrix"].shape
-    state = rng.choice(num_states, p=model["initial_probabilities"])
+    num_states, num_symbols = model["emission_probs"].shape
+    state = rng.choice(num_states, p=model["initial_probs"])
     observations = []
     for _ in range(num_steps):
-        observations.append(rng.choice(num_symbols, p=model["emission_matrix"][state]))
-        state = rng.choice(num_states, p=model["transition_matrix"][state])
+        observations.append(rng.choice(num_symbols, p=model["emission_probs"][state]))
+        state = rng.choice(num_states, p=model["transition_probs"][state])
     return np.array(observations)
 
 
 def dynamax_hmm(model: Arrays, observations: np.ndarray) -> Arrays:
-    log_likelihoods = np.log(model["emission_matrix"]).T[observations]
-    posterior = hmm_smoother(
-        *map(jnp.asarray, (model["initial_probabilities"], model["transition_matrix"], log_likelihoods))
-    )
+    log_likelihoods = np.log(model["emission_probs"]).T[observations]
+    posterior = hmm_smoother(*map(jnp.asarray, (model["initial_probs"], model["transition_probs"], log_likelihoods)))
     return {
         "log_evidence": np.asarray(posterior.marginal_loglik),
         "filtered_probabilities": np.asarray(posterior.filtered_probs),
@@ -154,13 +152,13 @@ def dynamax_hmm(model: Arrays, observations: np.ndarray) -> Arrays:
 
 def dense_hmm(model: Arrays, observations: np.ndarray) -> Arrays:
     """The same quantities from unnormalised forward and backward messages: short sequences do not underflow."""
-    likelihoods = model["emission_matrix"].T[observations]
-    forward = [model["initial_probabilities"] * likelihoods[0]]
+    likelihoods = model["emission_probs"].T[observations]
+    forward = [model["initial_probs"] * likelihoods[0]]
     for likelihood in likelihoods[1:]:
-        forward.append((forward[-1] @ model["transition_matrix"]) * likelihood)
-    backward = [np.ones(len(model["initial_probabilities"]))]
+        forward.append((forward[-1] @ model["transition_probs"]) * likelihood)
+    backward = [np.ones(len(model["initial_probs"]))]
     for likelihood in likelihoods[:0:-1]:
-        backward.append(model["transition_matrix"] @ (likelihood * backward[-1]))
+        backward.append(model["transition_probs"] @ (likelihood * backward[-1]))
     joint = np.array(forward) * np.array(backward[::-1])
     return {
         "log_evidence": np.log(forward[-1].sum()),

@@ -16,11 +16,12 @@ Its conventions, read from its source, that matter when comparing:
 - Multinomial resampling takes the logarithm of `uniform`, which is exactly 0 once in 2²³ float32 draws: all ancestors
   then collapse to the first particle. Use float64, or few particles.
 - On a CPU ancestors are found in a NumPy callback, one run at a time under `vmap`, at about 0.4 ms each. This module
-  swaps in the search that `cuthbert` has for other platforms: the same ancestors, many times faster here.
+  swaps in the search that `cuthbert` has for other platforms: the same ancestors, several times faster here.
 """
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -34,27 +35,19 @@ utils._inverse_cdf_cpu = utils._inverse_cdf_default
 SCHEMES = {"multinomial": multinomial.resampling, "systematic": systematic.resampling}
 
 
-class LinearGaussianParameters(NamedTuple):
-    """z_1 ~ N(initial), z_t ~ N(A z_{t-1}, Q), x_t ~ N(C z_t, R); the names of `dynamax.json`."""
-
-    initial_mean: Float[ArrayLike, " state"]
-    initial_covariance: Float[ArrayLike, "state state"]
-    transition_matrix: Float[ArrayLike, "state state"]
-    transition_covariance: Float[ArrayLike, "state state"]
-    emission_matrix: Float[ArrayLike, "observation state"]
-    emission_covariance: Float[ArrayLike, "observation observation"]
-
-
 def bootstrap_log_evidence(
-    parameters: LinearGaussianParameters,
+    parameters: Mapping[str, ArrayLike],
     observations: Float[ArrayLike, "time observation"],
     num_particles: int,
     resampling: Literal["multinomial", "systematic"],
     ess_fraction: float,
     keys: Key[Array, " run"],
 ) -> Float[Array, " run"]:
-    """One estimate log p̂(x_1:T) for each key, in JAX's default float type."""
-    parameters = LinearGaussianParameters(*(jnp.asarray(array, float) for array in parameters))
+    """One estimate log p̂(x_1:T) for each key, in JAX's default float type.
+
+    `parameters` has the names that `LinearGaussian` takes: a case of `dynamax.json`, or `model.parameters._asdict()`.
+    """
+    parameters = {name: jnp.asarray(array, float) for name, array in parameters.items()}
     return _log_evidence(
         parameters, jnp.asarray(observations, float), keys, num_particles, resampling, float(ess_fraction)
     )
@@ -62,30 +55,30 @@ def bootstrap_log_evidence(
 
 @partial(jax.jit, static_argnums=(3, 4, 5))
 def _log_evidence(
-    parameters: LinearGaussianParameters,
+    parameters: dict[str, Array],
     observations: Float[Array, "time observation"],
     keys: Key[Array, " run"],
     num_particles: int,
     resampling: str,
     ess_fraction: float,
 ) -> Float[Array, " run"]:
-    initial_scale = jnp.linalg.cholesky(parameters.initial_covariance)
-    transition_scale = jnp.linalg.cholesky(parameters.transition_covariance)
-    emission_scale = jnp.linalg.cholesky(parameters.emission_covariance)
+    initial_scale = jnp.linalg.cholesky(parameters["initial_covariance"])
+    transition_scale = jnp.linalg.cholesky(parameters["transition_covariance"])
+    emission_scale = jnp.linalg.cholesky(parameters["emission_covariance"])
     whiten = jnp.linalg.inv(emission_scale)
 
     def placeholder(key: Key[Array, ""]) -> Float[Array, " state"]:
-        return jnp.zeros_like(parameters.initial_mean)
+        return jnp.zeros_like(parameters["initial_mean"])
 
     def propagate(key, latent, inputs) -> Float[Array, " state"]:
         _, is_first = inputs
-        mean = jnp.where(is_first, parameters.initial_mean, parameters.transition_matrix @ latent)
+        mean = jnp.where(is_first, parameters["initial_mean"], parameters["transition_matrix"] @ latent)
         scale = jnp.where(is_first, initial_scale, transition_scale)
         return mean + scale @ jax.random.normal(key, mean.shape)
 
     def log_emission(previous, latent, inputs) -> Float[Array, ""]:
         observation, _ = inputs
-        residual = whiten @ (observation - parameters.emission_matrix @ latent)
+        residual = whiten @ (observation - parameters["emission_matrix"] @ latent)
         log_normaliser = jnp.log(2 * jnp.pi) * len(observation) / 2 + jnp.log(jnp.diagonal(emission_scale)).sum()
         return -(residual @ residual) / 2 - log_normaliser
 
