@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -154,7 +155,7 @@ def test_characters_that_xml_forbids(drawn):
     assert "a\ufffdb\ufffdc\ufffdd" in words(root)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None, derandomize=True)
 @given(st.text(), st.lists(st.tuples(st.floats(), st.floats(), st.floats(min_value=0)), max_size=5), st.booleans())
 def test_any_text_and_any_numbers(drawn, text, points, log):
     x, y, error = np.array(points).reshape(-1, 3).T
@@ -175,6 +176,25 @@ def test_many_lines_wrap_the_legend_and_keep_the_plot(drawn):
     assert data(one).get("height") == data(many).get("height")
     looks = {(e.get("class"), e.get("stroke-dasharray")) for e in of_class(data(many), "line")}
     assert len(looks) == 24
+
+
+@pytest.mark.parametrize(
+    ("x", "log"),
+    [
+        ([0, 123456789], False),
+        ([0, 1e-6], False),
+        ([-8, 8], False),
+        (2.0 ** np.arange(20), True),
+        ([1e-30, 1e30], True),
+    ],
+)
+def test_numbers_below_the_plot_have_room(drawn, x, log):
+    root = drawn([Line("line", x, np.arange(len(x)))], log_x=log)
+    ticks = [e for e in of_class(root, "quiet") if "middle" in e.get("class")]
+    assert len(ticks) >= 3
+    for one, other in pairwise(ticks):
+        room = float(other.get("x")) - float(one.get("x"))
+        assert room > 7 * max(len(one.text), len(other.text))
 
 
 def test_dark_pages(drawn):

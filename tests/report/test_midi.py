@@ -52,6 +52,13 @@ def test_consecutive_steps_are_one_held_note(tmp_path):
     assert [message.note for message in track if message.type == "note_on"] == [60, 60]
 
 
+def test_notes_end_before_others_begin(tmp_path):
+    write_midi(tmp_path / "song.mid", np.tile(np.eye(88), (3, 1))[::-1])
+    (track,) = mido.MidiFile(tmp_path / "song.mid").tracks
+    sounding = np.cumsum([{"note_on": 1, "note_off": -1}.get(message.type, 0) for message in track])
+    assert sounding.max() == 1
+
+
 @pytest.mark.parametrize("tempo", [60, 100, 137.5])
 def test_length_in_seconds(tmp_path, tempo):
     write_midi(tmp_path / "song.mid", random_roll(64), steps_per_quarter=2, tempo=tempo)

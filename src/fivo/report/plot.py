@@ -12,10 +12,12 @@ from fivo.report.svg import element, number, shortened, text_of, text_width
 from fivo.report.ticks import Axis, axis_of, showable
 
 EDGE = 16
-LEFT, RIGHT, TOP, BOTTOM = 34, 20, 40, 48
+LEFT, RIGHT, TOP, BOTTOM = 40, 24, 40, 48
 LINE_HEIGHT = TEXT_SIZE + 2
 LEGEND_TOP, LEGEND_ROW = 46, 20
 SWATCH, SWATCH_GAP = 26, 6
+Y_TICK_DISTANCE = 32
+X_TICK_DISTANCE, X_TICK_GAP = 32, 16
 WIDEST_REFERENCE_LABEL = 0.3
 MOST_MARKED_POINTS = 40
 DASHES = ("", "7 4", "2 4", "9 4 2 4")
@@ -111,13 +113,24 @@ def _frame(
     top = TOP + legend_height(panel, width)
     plot_height = height - top - BOTTOM
     heights = _heights(drawings, levels, panel.log_y)
-    y_axis = axis_of(heights, log=panel.log_y, margin=0.05, most_ticks=int(plot_height / 40))
+    y_axis = axis_of(heights, log=panel.log_y, margin=0.05, most_ticks=int(plot_height / Y_TICK_DISTANCE))
     left = LEFT + max((text_width(tick.label, TEXT_SIZE) for tick in y_axis.ticks), default=0.0)
     labels = max((text_width(label, TEXT_SIZE) + 8 for label in levels), default=0.0)
     plot_width = width - left - RIGHT - min(labels, WIDEST_REFERENCE_LABEL * width)
     places = np.concatenate([np.empty(0), *(drawing.curve.x[drawing.visible] for drawing in drawings)])
-    x_axis = axis_of(places, log=panel.log_x, margin=0.02, most_ticks=int(plot_width / 75))
-    return _Frame(left, top, plot_width, plot_height, x_axis, y_axis)
+    return _Frame(left, top, plot_width, plot_height, _x_axis(places, panel.log_x, plot_width), y_axis)
+
+
+def _x_axis(places: NDArray[np.float64], log: bool, width: float) -> Axis:
+    """The axis with as many marks as have room for their labels side by side."""
+    most_ticks = int(width / X_TICK_DISTANCE)
+    while True:
+        axis = axis_of(places, log=log, margin=0.02, most_ticks=most_ticks)
+        centres = axis.place(np.array([tick.value for tick in axis.ticks])) * width
+        widest = max((text_width(tick.label, TEXT_SIZE) for tick in axis.ticks), default=0.0)
+        if most_ticks == 2 or (np.diff(centres) >= widest + X_TICK_GAP).all():
+            return axis
+        most_ticks -= 1
 
 
 def _heights(drawings: Sequence[_Drawing], levels: Mapping[str, float], log: bool) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ def number(value: int | float) -> str:
 
 def text_width(text: str, size: int) -> float:
     """About how many pixels wide `text` is; rather too wide than too narrow, since the reader's font is unknown."""
-    return size * sum((1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.58 for letter in text), 0.0)
+    return size * sum((1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in text), 0.0)
 
 
 def shortened(text: str, size: int, width: float) -> str:
