@@ -17,7 +17,7 @@ class Listed:
     name: str
     title: str
     path: Path | None
-    steps_per_quarter: float
+    steps_per_quarter: float | int
     counts: Counts
 
 

@@ -18,12 +18,12 @@ def suffix_of(raw: bytes) -> str:
     return next((suffix for magic, suffix in _SUFFIXES.items() if raw.startswith(magic)), "")
 
 
-def read_raw(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a file, at most `limit`."""
+def read_raw(path: Path) -> bytes:
+    """The bytes of a file, at most `MAX_BYTES`."""
     try:
         size = path.stat().st_size
-        if size > limit:
-            raise InputError(f"{path} holds {size:,} bytes, more than the {limit:,} that are read; split it up.")
+        if size > MAX_BYTES:
+            raise InputError(f"{path} holds {size:,} bytes, more than the {MAX_BYTES:,} that are read; split it up.")
         return path.read_bytes()
     except OSError as error:
         raise InputError(
@@ -31,12 +31,12 @@ def read_raw(path: Path, limit: int = MAX_BYTES) -> bytes:
         ) from error
 
 
-def read_bounded(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """The content of a file, decompressed if it is .xz or .gz inside, at most `limit` bytes of it."""
-    return decompress(read_raw(path, limit), str(path), limit)
+def read_bounded(path: Path) -> bytes:
+    """The content of a file, decompressed if it is .xz or .gz inside, at most `MAX_BYTES`."""
+    return decompress(read_raw(path), str(path), MAX_BYTES)
 
 
-def decompress(raw: bytes, where: str, limit: int = MAX_BYTES) -> bytes:
+def decompress(raw: bytes, where: str, limit: int) -> bytes:
     """`raw` itself, or what is inside when it is .xz or .gz."""
     suffix = suffix_of(raw)
     if not suffix:

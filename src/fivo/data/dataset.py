@@ -22,7 +22,7 @@ HIGHEST_NOTE = 108
 NOTES = HIGHEST_NOTE - LOWEST_NOTE + 1
 QUARTERS_PER_SECOND = 2.0
 
-_DTYPES: dict[str, np.dtype] = {"pianoroll": np.dtype(np.uint8), "waveform": np.dtype(np.float32)}
+_DTYPES: dict[Kind, np.dtype] = {"pianoroll": np.dtype(np.uint8), "waveform": np.dtype(np.float32)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,12 +37,11 @@ class Dataset:
     name: str
     kind: Kind
     splits: Mapping[str, tuple[Frames, ...]]
-    step_seconds: float
-    steps_per_quarter: float | None = None
+    step_seconds: float | int
+    steps_per_quarter: float | int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in _DTYPES:
-            raise InputError(f"dataset {self.name!r}: kind {self.kind!r} is unknown; use one of {', '.join(_DTYPES)}.")
+        checked_kind(self.kind, self.name)
         if set(self.splits) != set(SPLITS):
             raise InputError(
                 f"{self.name}: found the splits {sorted(map(str, self.splits))}, but train, valid and test are needed."
@@ -64,8 +63,8 @@ class Dataset:
         cls,
         name: str,
         splits: Mapping[str, Sequence[Frames]],
-        steps_per_quarter: float,
-        step_seconds: float | None = None,
+        steps_per_quarter: float | int,
+        step_seconds: float | int | None = None,
     ) -> "Dataset":
         """A pianoroll with `steps_per_quarter` frames to the quarter note, by default at 120 quarters a minute."""
         if not steps_per_quarter > 0:
@@ -108,7 +107,14 @@ class Dataset:
         return np.asarray(total / self.lengths("train").sum())
 
 
-def _checked(sequence: Frames, kind: str, dimension: int | None, where: str) -> Frames:
+def checked_kind(kind: str, where: str) -> Kind:
+    """`kind`, if it is one."""
+    if kind == "pianoroll" or kind == "waveform":
+        return kind
+    raise InputError(f"{where}: the kind {kind!r:.60} is unknown; use one of {', '.join(_DTYPES)}.")
+
+
+def _checked(sequence: Frames, kind: Kind, dimension: int | None, where: str) -> Frames:
     array = np.asarray(sequence)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InputError(

@@ -7,7 +7,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 from fivo.errors import InputError
 
@@ -17,28 +16,10 @@ _SCHEMES = ("http", "https")
 _CHUNK = 1 << 16
 _TIMEOUT_SECONDS = 30.0
 _ATTEMPTS = 3
-_REDIRECTS = 5
 
 
 class Interrupted(Exception):
     """The connection failed; what arrived is in the partial file."""
-
-
-class _HttpRedirects(urllib.request.HTTPRedirectHandler):
-    max_redirections = _REDIRECTS
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        if urllib.parse.urlsplit(newurl).scheme not in _SCHEMES:
-            raise InputError(f"{req.full_url} redirects to {newurl!r:.200}, but only http and https are followed.")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def is_url(source: str) -> bool:
@@ -84,7 +65,8 @@ def _opener() -> urllib.request.OpenerDirector:
         urllib.request.HTTPSHandler,
         urllib.request.HTTPDefaultErrorHandler,
         urllib.request.HTTPErrorProcessor,
-        _HttpRedirects,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.UnknownHandler,
     ):
         opener.add_handler(handler())
     return opener

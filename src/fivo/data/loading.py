@@ -49,7 +49,7 @@ def load(
     name_or_path: str | Path,
     *,
     data_dir: str | Path | None = None,
-    steps_per_quarter: float | None = None,
+    steps_per_quarter: float | int | None = None,
     split_seed: int = 0,
 ) -> Dataset:
     """A dataset by its registered name, or from a path.
@@ -104,7 +104,7 @@ def verify_checksum(entry: KnownDataset, content: bytes, path: Path | str) -> No
         )
 
 
-def _read(content: bytes, path: Path, name: str, steps_per_quarter: float | None) -> Dataset:
+def _read(content: bytes, path: Path, name: str, steps_per_quarter: float | int | None) -> Dataset:
     if content[:4] == b"PK\x03\x04":
         return from_npz(content, path, name, steps_per_quarter)
     reader = from_matlab if is_matlab(content) or path.suffix == ".mat" else from_pickle

@@ -34,7 +34,7 @@ def is_matlab(content: bytes) -> bool:
     return content[:10] == b"MATLAB 5.0" and content[124:128] == b"\x00\x01IM"
 
 
-def from_matlab(content: bytes, path: Path, name: str, steps_per_quarter: float) -> Dataset:
+def from_matlab(content: bytes, path: Path, name: str, steps_per_quarter: float | int) -> Dataset:
     """Reads a whole .mat file."""
     if not is_matlab(content):
         raise InputError(f"{path} is not a little-endian MATLAB v5 file; save it with `save -v7` or `-v6`.")

@@ -19,7 +19,7 @@ _SUFFIXES = (".mid", ".midi")
 _HELD_OUT = 0.1
 
 
-def from_midi_folder(folder: Path, name: str, steps_per_quarter: float, split_seed: int) -> Dataset:
+def from_midi_folder(folder: Path, name: str, steps_per_quarter: float | int, split_seed: int) -> Dataset:
     """Every MIDI file below `folder` is a sequence.
 
     With sub-folders `train`, `valid` and `test` those are the splits; otherwise a tenth of the files each, drawn with
@@ -55,7 +55,7 @@ def _draw(paths: list[Path], folder: Path, seed: int) -> dict[str, list[Path]]:
     return {split: [paths[index] for index in sorted(chosen[split])] for split in SPLITS}
 
 
-def _roll(path: Path, steps_per_quarter: float) -> Frames:
+def _roll(path: Path, steps_per_quarter: float | int) -> Frames:
     """What sounds at each step; a note between two steps is not seen, drums are left out."""
     import mido
 

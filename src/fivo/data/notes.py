@@ -11,7 +11,7 @@ from fivo.data.unpickle import loads
 from fivo.errors import InputError
 
 
-def from_pickle(content: bytes, path: Path, name: str, steps_per_quarter: float) -> Dataset:
+def from_pickle(content: bytes, path: Path, name: str, steps_per_quarter: float | int) -> Dataset:
     """Reads `{"train": [sequence, ...], "valid": ..., "test": ...}`; a sequence lists the notes of each step."""
     root = loads(content, str(path))
     if not isinstance(root, dict) or set(root) != set(SPLITS):

@@ -16,12 +16,13 @@ import math
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fivo.data.atomic import replacing
 from fivo.data.compression import MAX_BYTES
-from fivo.data.dataset import NOTES, SPLITS, Dataset, Frames
+from fivo.data.dataset import NOTES, SPLITS, Dataset, Frames, checked_kind
 from fivo.errors import InputError
 
 _PACKED = NOTES // 8
@@ -52,7 +53,7 @@ def save_npz(dataset: Dataset, path: str | Path) -> None:
             archive.writestr(member, content.getvalue(), compresslevel=9)
 
 
-def from_npz(content: bytes, path: Path, name: str, steps_per_quarter: float | None = None) -> Dataset:
+def from_npz(content: bytes, path: Path, name: str, steps_per_quarter: float | int | None = None) -> Dataset:
     """Reads a whole .npz; `steps_per_quarter` serves a file that does not say it itself."""
     arrays = _arrays(content, path)
     missing, unknown = sorted(_REQUIRED - set(arrays)), sorted(set(arrays) - _REQUIRED - _OPTIONAL)
@@ -61,7 +62,7 @@ def from_npz(content: bytes, path: Path, name: str, steps_per_quarter: float | N
         raise InputError(
             f"{path} {problem}; it needs {', '.join(sorted(_REQUIRED))} and may have {', '.join(sorted(_OPTIONAL))}."
         )
-    kind = str(_scalar(arrays, "kind", path, "U") or "pianoroll")
+    kind = checked_kind(_scalar(arrays, "kind", path, "U") or "pianoroll", str(path))
     stated = _scalar(arrays, "steps_per_quarter", path, "iuf")
     seconds = _scalar(arrays, "step_seconds", path, "iuf")
     splits = {split: _cut(arrays[split], arrays[f"{split}_lengths"], kind, f"{path}: {split}") for split in SPLITS}
@@ -73,7 +74,7 @@ def from_npz(content: bytes, path: Path, name: str, steps_per_quarter: float | N
         return Dataset.pianoroll(name, splits, stated or steps_per_quarter or 2.0, seconds)
     if seconds is None:
         raise InputError(f"{path} holds a {kind} without `step_seconds`; add how long a frame sounds.")
-    return Dataset(name, kind, splits, seconds)  # pyright: ignore[reportArgumentType]  (checked there)
+    return Dataset(name, kind, {split: tuple(sequences) for split, sequences in splits.items()}, seconds)
 
 
 def _arrays(content: bytes, path: Path) -> dict[str, np.ndarray]:
@@ -110,7 +111,7 @@ def _array(raw: bytes) -> np.ndarray:
     return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran_order else "C")
 
 
-def _scalar(arrays: dict[str, np.ndarray], key: str, path: Path, kinds: str):
+def _scalar(arrays: dict[str, np.ndarray], key: str, path: Path, kinds: str) -> Any:
     if key not in arrays:
         return None
     value = arrays[key]

@@ -19,7 +19,7 @@ class KnownDataset:
 
     name: str
     title: str
-    steps_per_quarter: float
+    steps_per_quarter: float | int
     counts: dict[str, tuple[int, int]]
     fingerprint: str
     pickle_names: tuple[str, ...] = ()

@@ -76,7 +76,7 @@ def _line(data: bytes, start: int) -> tuple[str, int]:
 
 def _admit(module: Any, name: Any) -> object:
     if not (isinstance(module, str) and isinstance(name, str) and (module, name) in _ADMITTED):
-        _refuse(f"it names {module}.{name}")
+        _refuse(f"it names {f'{module}.{name}'!r:.80}")
     return _ADMITTED[module, name]
 
 
