@@ -115,6 +115,12 @@ def test_an_unknown_name_is_one_sentence():
         load(Path("zzz.pickle"))
 
 
+@pytest.mark.parametrize("name", ["", "a" * 5000, "a\0b", "~nobody-of-this-name/x"])
+def test_a_name_no_file_can_have_is_one_sentence(name):
+    with pytest.raises(InputError, match="neither a known dataset nor an existing path"):
+        load(name)
+
+
 def test_a_known_step_cannot_be_changed():
     with pytest.raises(InputError, match="bach has 1 steps to the quarter, but 2 were asked for"):
         load("bach", steps_per_quarter=2)

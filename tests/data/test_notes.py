@@ -36,6 +36,7 @@ def test_note_lists_become_pianorolls(write, tiny, tmp_path: Path):
         ({"train": [GOOD], "valid": [["60"]], "test": [GOOD]}, "valid sequence 0, step 0 is a str, but a list"),
         ({"train": [GOOD], "valid": [[["C"]]], "test": [GOOD]}, "valid sequence 0, step 0 holds a str, but MIDI note"),
         ({"train": [GOOD], "valid": [[[True]]], "test": [GOOD]}, "valid sequence 0, step 0 holds a bool, but"),
+        ({"train": [GOOD], "valid": [[[60] * 89]], "test": [GOOD]}, "valid sequence 0, step 0 holds 89 notes"),
         ({"train": [GOOD], "valid": [7], "test": [GOOD]}, "valid sequence 0 is a int, but a list"),
         ({"train": [GOOD], "valid": {}, "test": [GOOD]}, "valid is a dict, but a list"),
         ({"train": [GOOD], "test": [GOOD]}, r"the keys \['test', 'train'\], but a dict of train, valid and test"),

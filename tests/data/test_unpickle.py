@@ -85,6 +85,7 @@ def test_no_function_is_called(protocol, function, tmp_path: Path):
         b"\x80\x02}]a.",  # appends to a dict
         b"\x80\x02Pid\n.",  # a persistent identifier
         b"\x80\x02\x82\x01.",  # the extension registry
+        b"\x80\x04" + b"]" * 50_000 + b"a" * 49_999 + b"\x8c\x01x\x93.",  # names a deeply nested list
         b"\x80\x02.",
         b"",
         b"PNG",

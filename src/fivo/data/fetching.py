@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import os
 from pathlib import Path
 
 from fivo.data.atomic import replacing
@@ -49,7 +50,7 @@ def fetch(
     if is_url(chosen):
         stored = _fetch_url(entry, chosen, directory, progress)
     else:
-        raw = read_raw(Path(chosen).expanduser())
+        raw = read_raw(Path(os.path.expanduser(chosen)))
         stored = _store(raw, _verified(entry, raw, chosen), entry, directory)
     found = locate(name, data_dir)
     if found != stored and not _is_good(entry, found):

@@ -23,7 +23,7 @@ _DEFAULT_STEPS_PER_QUARTER = 2.0
 def search_path(data_dir: str | Path | None = None) -> list[Path]:
     """Where a named set is looked for: `data_dir`, `$FIVO_DATA`, the user's cache."""
     places = [data_dir, os.environ.get("FIVO_DATA"), cache_dir()]
-    return [Path(place).expanduser() for place in places if place]
+    return [Path(os.path.expanduser(place)) for place in places if place]
 
 
 def cache_dir() -> Path:
@@ -59,14 +59,14 @@ def load(
     default 2, an eighth note a step. `split_seed` draws the splits of a MIDI folder that has no sub-folders for them.
     """
     name = str(name_or_path)
-    if isinstance(name_or_path, str) and (name in KNOWN or not Path(name).expanduser().exists()):
+    if isinstance(name_or_path, str) and (name in KNOWN or not os.path.exists(os.path.expanduser(name))):
         entry = known(name)
         if steps_per_quarter not in (None, entry.steps_per_quarter):
             raise InputError(
                 f"{name} has {entry.steps_per_quarter:g} steps to the quarter, but {steps_per_quarter} were asked for."
             )
         return load_known(entry, data_dir)
-    path = Path(name_or_path).expanduser()
+    path = Path(os.path.expanduser(name_or_path))
     if steps_per_quarter is not None and not 0 < steps_per_quarter < float("inf"):
         raise InputError(f"{steps_per_quarter} steps to the quarter note were asked for; give a positive number.")
     if path.is_dir():

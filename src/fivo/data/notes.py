@@ -51,11 +51,11 @@ def _roll(sequence: Any, where: str) -> Frames:
     steps = _list(sequence, where)
     if not steps:
         raise InputError(f"{where} is empty; remove it or give it at least one step.")
-    roll = np.zeros((len(steps), NOTES), dtype=np.uint8)
-    rows: list[int] = []
-    columns: list[int] = []
+    roll = bytearray(len(steps) * NOTES)
     for time, notes in enumerate(steps):
-        for note in _list(notes, f"{where}, step {time}"):
+        if len(_list(notes, f"{where}, step {time}")) > NOTES:
+            raise InputError(f"{where}, step {time} holds {len(notes)} notes, but a piano has {NOTES}; remove some.")
+        for note in notes:
             if type(note) is not int:
                 raise InputError(
                     f"{where}, step {time} holds a {type(note).__name__}, but MIDI note numbers are needed."
@@ -65,7 +65,5 @@ def _roll(sequence: Any, where: str) -> Frames:
                     f"{where}, step {time} holds note {note}, not in {LOWEST_NOTE}..{HIGHEST_NOTE}; "
                     "transpose or remove it."
                 )
-            rows.append(time)
-            columns.append(note - LOWEST_NOTE)
-    roll[rows, columns] = 1
-    return roll
+            roll[time * NOTES + note - LOWEST_NOTE] = 1
+    return np.frombuffer(roll, dtype=np.uint8).reshape(len(steps), NOTES)

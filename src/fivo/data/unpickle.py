@@ -18,8 +18,6 @@ _ADMITTED = {
     ("numpy._core.multiarray", "scalar"): _SCALAR,
     ("numpy", "dtype"): _DTYPE,
 }
-
-
 _INTEGER_CODES = frozenset(sign + width for sign in "iu" for width in "1248")
 
 # BINGET kind, SHORT_BINSTRING of 8 bytes, TUPLE2, REDUCE, LONG_BINPUT index
@@ -75,7 +73,9 @@ def _line(data: bytes, start: int) -> tuple[str, int]:
 
 
 def _admit(module: Any, name: Any) -> object:
-    if not (isinstance(module, str) and isinstance(name, str) and (module, name) in _ADMITTED):
+    if not (isinstance(module, str) and isinstance(name, str)):
+        _refuse("it names something by other than strings")
+    if (module, name) not in _ADMITTED:
         _refuse(f"it names {f'{module}.{name}'!r:.80}")
     return _ADMITTED[module, name]
 
@@ -93,7 +93,7 @@ def _call(function: Any, arguments: Any) -> Any:
         return int.from_bytes(content, kind.order, signed=kind.signed)
     if function is _DTYPE:
         if not arguments or not isinstance(arguments[0], str) or arguments[0] not in _INTEGER_CODES:
-            _refuse(f"it holds a numpy type other than an integer ({arguments[:1]!r:.40})")
+            _refuse("it holds a numpy type that is not an integer")
         return _IntegerType(arguments[0])
     _refuse("it calls something that is not a function")
 
