@@ -3,8 +3,6 @@
 import json
 import os
 import struct
-import tempfile
-from pathlib import Path
 from typing import TypeVar
 
 import jax
@@ -14,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
 from fivo.errors import InputError
+from fivo.files import write_atomically
 
 Tree = TypeVar("Tree")
 
@@ -53,21 +52,6 @@ def read_metadata(path: str | os.PathLike) -> dict:
     """The JSON metadata of a file written by `save`."""
     with _open(path) as file:
         return json.loads((file.metadata() or {}).get("fivo", "{}"))
-
-
-def write_atomically(path: str | os.PathLike, content: bytes) -> None:
-    """Write so that a kill at any instant leaves either the old file or the new one, never a part."""
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _is_array(leaf: object) -> bool:

@@ -52,10 +52,15 @@ class MLP(eqx.Module):
 
     def finish(self, preactivation: Float[Array, "*time hidden"]) -> Float[Array, "*time outputs"]:
         """The output, from the hidden layer's pre-activation."""
-        return self.output(jax.nn.relu(preactivation))
+        return self.output(relu(preactivation))
 
     def __call__(self, *xs: Float[Array, "*time _"]) -> Float[Array, "*time outputs"]:
         return self.finish(self.hidden(*xs))
+
+
+def relu(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """max(x, 0) with derivative 0 at 0, as a plain selection that loops can share between its uses."""
+    return jnp.where(x > 0, x, 0)
 
 
 class LSTMState(eqx.Module):

@@ -1,0 +1,44 @@
+"""Models, bounds and data of a configuration."""
+
+import numpy as np
+from jaxtyping import Array, Key
+
+from fivo.bounds import ELBO, FIVO, IWAE, Bound
+from fivo.data import Dataset
+from fivo.models import SRNN, VRNN, BernoulliEmission, NormalEmission, SequenceModel
+from fivo.models.emissions import Emission
+from fivo.resampling import ESSBelow
+from fivo.training.config import TrainConfig
+
+MODELS = {"vrnn": VRNN, "srnn": SRNN}
+BOUNDS = ("elbo", "iwae", "fivo")
+
+
+def build_model(config: TrainConfig, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
+    """The untrained model of a configuration."""
+    return MODELS[config.model](build_emission(dataset), config.hidden, smoothing=config.smoothing, key=key)
+
+
+def build_emission(dataset: Dataset) -> Emission:
+    """What a dataset's frames are emitted by."""
+    mean = np.asarray(dataset.train_mean, np.float32)
+    return BernoulliEmission(mean) if dataset.kind == "pianoroll" else NormalEmission(mean)
+
+
+def build_bound(name: str, num_particles: int, config: TrainConfig) -> Bound:
+    """A bound by name, resampling as configured. The ELBO averages over its samples."""
+    if name == "elbo":
+        return ELBO(num_particles)
+    if name == "iwae":
+        return IWAE(num_particles)
+    return FIVO(num_particles, resampling=config.resampling, criterion=ESSBelow(config.ess_threshold))
+
+
+def training_bound(config: TrainConfig) -> Bound:
+    """The bound that is maximised; the ELBO takes its budget in sequences, not in samples."""
+    return build_bound(config.bound, 1 if config.bound == "elbo" else config.particles, config)
+
+
+def validation_bound(config: TrainConfig) -> Bound:
+    """The run's own bound, which selects the best step."""
+    return build_bound(config.bound, config.validation_particles or config.particles, config)

@@ -1,0 +1,68 @@
+"""What a training run is, as data: every command-line option of `fivo train` is a field here."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fivo.errors import InputError
+
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=False):
+    """Settings of one run; the defaults are the paper's where it has them."""
+
+    dataset: str = "bach"
+    model: Literal["vrnn", "srnn"] = "vrnn"
+    smoothing: bool = False
+    hidden: Positive = 32
+    bound: Literal["elbo", "iwae", "fivo"] = "fivo"
+    particles: Positive = 4
+    resampling: Literal["multinomial", "stratified", "systematic", "residual"] = "multinomial"
+    ess_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    learning_rate: Annotated[float, Meta(gt=0)] = 3e-4
+    batch_size: Positive = 4
+    steps: Positive = 20_000
+    seed: Annotated[int, Meta(ge=0)] = 0
+    validate_every: Positive = 1_000
+    validation_particles: Annotated[int, Meta(ge=0)] = 0
+    """Particles of the validation bound; 0 means as many as in training."""
+    patience: Annotated[int, Meta(ge=0)] = 20
+    """Validations without improvement before training stops; 0 never stops early."""
+    log_every: Positive = 100
+    tensorboard: bool = False
+
+    @property
+    def sequences_per_step(self) -> int:
+        """The ELBO has one sample per sequence and N times the sequences: the paper's equal budget."""
+        return self.batch_size * (self.particles if self.bound == "elbo" else 1)
+
+
+def make_config(settings: dict[str, Any]) -> TrainConfig:
+    """A configuration from plain values; unknown names and values out of range are one sentence."""
+    known = TrainConfig.__struct_fields__
+    for name in settings:
+        if name not in known:
+            raise InputError(f"got the unknown setting {name!r} where one of {', '.join(known)} was expected.")
+    try:
+        return msgspec.convert(settings, TrainConfig)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the settings are not valid: {error}.") from None
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """The settings of a TOML file."""
+    try:
+        return tomllib.loads(Path(path).read_text())
+    except FileNotFoundError:
+        raise InputError(f"the configuration {str(path)!r} does not exist; check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); mend it.") from None
+
+
+def config_bytes(config: TrainConfig) -> bytes:
+    """The configuration as TOML."""
+    return msgspec.toml.encode(config)

@@ -1,0 +1,23 @@
+"""TensorBoard event files (extra `tensorboard`)."""
+
+from pathlib import Path
+from typing import Any
+
+from fivo.errors import InputError
+
+
+class EventWriter:
+    """Writes every number of a metrics row as a scalar."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise InputError("TensorBoard events need an extra package; install it with: pip install 'fivo[tensorboard]'.") from None
+        self.writer = SummaryWriter(str(directory / "events"))
+
+    def write(self, row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            if name != "step":
+                self.writer.add_scalar(name, value, row["step"])
+        self.writer.flush()

@@ -1,0 +1,143 @@
+"""A run's directory: configuration, provenance, metrics, checkpoints and results, owned by one process at a time.
+
+    config.toml     the settings                     checkpoints/latest.safetensors   to continue from, to the bit
+    run.json        versions, dataset, host-free     checkpoints/best.safetensors     best on validation
+    metrics.jsonl   one object per logged step       result.json                      written when training ends
+"""
+
+import fcntl
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+from fivo import __version__
+from fivo.errors import InputError
+from fivo.files import write_atomically
+from fivo.training.config import TrainConfig, config_bytes, make_config, read_config
+
+EXTENDABLE = {"steps", "patience", "log_every", "tensorboard"}
+"""Settings that a run may be continued with changed: they leave what was already computed as it is."""
+
+
+class RunDirectory:
+    """The files of a run; hold it as a context manager to write."""
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path = Path(path)
+        self._lock: Any = None
+
+    @property
+    def latest(self) -> Path:
+        return self.path / "checkpoints" / "latest.safetensors"
+
+    @property
+    def best(self) -> Path:
+        return self.path / "checkpoints" / "best.safetensors"
+
+    @property
+    def metrics_path(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    def exists(self) -> bool:
+        """Whether a run was ever started here."""
+        return (self.path / "config.toml").exists()
+
+    def config(self) -> TrainConfig:
+        """The settings of the run."""
+        if not self.exists():
+            raise InputError(f"{str(self.path)!r} is not a run directory (it has no config.toml); train one with `fivo train`.")
+        return make_config(read_config(self.path / "config.toml"))
+
+    def provenance(self) -> dict[str, Any]:
+        """Versions and the dataset's fingerprint."""
+        return self._read_json("run.json")
+
+    def result(self) -> dict[str, Any]:
+        """What training ended with."""
+        return self._read_json("result.json")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All whole lines of the metrics, a torn last one left out."""
+        if not self.metrics_path.exists():
+            return []
+        rows = []
+        for line in self.metrics_path.read_text().splitlines():
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+        return rows
+
+    def open(self, config: TrainConfig, fingerprint: str, *, override: bool) -> None:
+        """Record a new run's settings, or check that an old one is continued with the same."""
+        if self.exists():
+            self._check_same(self.config(), config, override)
+            known = self.provenance()["dataset_fingerprint"]
+            if known != fingerprint:
+                raise InputError(
+                    f"{str(self.path)!r} was trained on other data under the name {config.dataset!r}; choose another --out."
+                )
+        provenance = {
+            "dataset_fingerprint": fingerprint,
+            "python": platform.python_version(),
+            "versions": {"fivo": __version__} | {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpyro", "optax")},
+        }
+        self.write_json("run.json", provenance)
+        write_atomically(self.path / "config.toml", config_bytes(config))
+
+    def append_metrics(self, row: dict[str, Any]) -> None:
+        """Add one line, on disk before this returns."""
+        try:
+            with open(self.metrics_path, "ab") as file:
+                file.write((json.dumps(row) + "\n").encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"{str(self.metrics_path)!r} cannot be written ({error.strerror}); free some space and run the same command again."
+            ) from error
+
+    def forget_after(self, step: int) -> None:
+        """Drop metrics of steps that a restored checkpoint has not seen."""
+        kept = [row for row in self.metrics() if row["step"] <= step]
+        write_atomically(self.metrics_path, "".join(json.dumps(row) + "\n" for row in kept).encode())
+
+    def write_json(self, name: str, value: dict[str, Any]) -> None:
+        """Write an object that a program reads."""
+        write_atomically(self.path / name, (json.dumps(value, indent=2) + "\n").encode())
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = open(self.path / ".lock", "a")  # noqa: SIM115 (held until __exit__)
+        except OSError as error:
+            raise InputError(f"{str(self.path)!r} cannot be written ({error.strerror}); choose another --out.") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise InputError(f"another process is writing {str(self.path)!r}; wait for it or choose another --out.") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
+
+    def _check_same(self, old: TrainConfig, new: TrainConfig, override: bool) -> None:
+        for name in TrainConfig.__struct_fields__:
+            was, now = getattr(old, name), getattr(new, name)
+            if was != now and name not in EXTENDABLE and not override:
+                raise InputError(
+                    f"{str(self.path)!r} holds a run with {name}={was!r} where {now!r} was asked for; choose another --out, or "
+                    "pass --override to continue it with the new setting."
+                )
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        try:
+            return json.loads((self.path / name).read_text())
+        except FileNotFoundError:
+            raise InputError(f"{str(self.path)!r} has no {name}; train the run to its end first.") from None
+        except json.JSONDecodeError:
+            raise InputError(f"{str(self.path / name)!r} is damaged; run `fivo train` with its settings again.") from None
