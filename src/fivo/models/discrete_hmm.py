@@ -55,16 +55,14 @@ class DiscreteHMM(SequenceModel):
         self.proposal_kind = proposal
 
     def encode(self, observations, mask, length):
-        if observations.shape[-1] != 1:
-            raise InputError(
-                f"the observations have {observations.shape[-1]} entries per frame where one symbol was expected."
-            )
+        _check_frames(observations)
         return jnp.arange(observations.shape[0] + 1) == 0, (observations, mask)
 
     def initial_memory(self):
         return jnp.asarray(True), ()
 
     def encode_next(self, memory, x, mask):
+        _check_frames(x)
         return (x, mask), jnp.asarray(False), ()
 
     def initial_state(self, past):
@@ -113,6 +111,11 @@ class _Symbol(dist.CategoricalLogits):
         symbol = value.astype(jnp.int32)
         known = (symbol >= 0) & (symbol < self.logits.shape[-1]) & (symbol == value)
         return jnp.where(known, super().log_prob(jnp.where(known, symbol, 0)), -jnp.inf)
+
+
+def _check_frames(x: Shaped[Array, "*time dim"]) -> None:
+    if x.shape[-1] != 1:
+        raise InputError(f"the observations have {x.shape[-1]} entries per frame where one symbol was expected.")
 
 
 @jax.jit

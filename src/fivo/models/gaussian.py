@@ -9,7 +9,7 @@ from numpyro.distributions import constraints
 
 
 class Gaussian(dist.Distribution):
-    """N(loc, L Lᵀ) from a lower-triangular L and its inverse, which is computed when it is not given."""
+    """N(loc, L Lᵀ) from a lower-triangular L, of any signs, and its inverse, which is computed when it is not given."""
 
     support = constraints.real_vector
     reparametrized_params = ["loc", "scale_tril", "whiten"]
@@ -38,7 +38,7 @@ class Gaussian(dist.Distribution):
 
     def log_prob(self, value: Float[Array, " dim"], intermediates: None = None) -> Float[Array, ""]:
         white = self.whiten @ (value - self.loc)
-        log_scale = -jnp.sum(jnp.log(jnp.diagonal(self.whiten)))
+        log_scale = -jnp.sum(jnp.log(jnp.abs(jnp.diagonal(self.whiten))))
         return -0.5 * jnp.sum(white**2) - log_scale - 0.5 * white.shape[-1] * jnp.log(2 * jnp.pi).astype(white.dtype)
 
     def marginal_log_prob(self, value: Float[Array, " dim"], mask: Bool[Array, " dim"]) -> Float[Array, ""]:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Shaped
 
 from fivo.batch import Batch
 from fivo.errors import InputError
@@ -104,11 +104,7 @@ class LinearGaussian(SequenceModel):
         return self.proposal_kind != "smoothing"
 
     def encode(self, observations, mask, length):
-        dim = self.emission_matrix.shape[0]
-        if observations.shape[-1] != dim:
-            raise InputError(
-                f"the observations have {observations.shape[-1]} entries per frame where the model emits {dim}."
-            )
+        self._check_frames(observations)
         time = observations.shape[0]
         past = jax.vmap(self._past)(jnp.arange(time + 1) == 0)
         if self.proposal_kind in ("prior", "learned"):
@@ -125,6 +121,7 @@ class LinearGaussian(SequenceModel):
         return self._past(first), first
 
     def encode_next(self, memory, x, mask):
+        self._check_frames(x)
         past_next, later = self._past(jnp.asarray(False)), jnp.asarray(False)
         if self.proposal_kind == "smoothing":
             return None, past_next, later
@@ -145,7 +142,9 @@ class LinearGaussian(SequenceModel):
             x, mask = full
             deviation = x - self.emission_matrix @ state
             deviation = deviation if mask is None else jnp.where(mask, deviation, 0)
-            return Gaussian(state + self.learned.gain @ deviation + self.learned.bias, self.learned.scale_tril)
+            # Gradients also reach the entries above the diagonal, which sampling would use and scoring would not.
+            scale_tril = jnp.tril(self.learned.scale_tril)
+            return Gaussian(state + self.learned.gain @ deviation + self.learned.bias, scale_tril)
         return Gaussian(state + full.covariance @ (full.shift - full.precision @ state), *full.scale)
 
     def emission(self, state, latent, past):
@@ -174,6 +173,11 @@ class LinearGaussian(SequenceModel):
     def _kalman(self, batch: Batch) -> tuple[Float[Array, "batch time"], Moments]:
         observations = batch.observations.astype(self.initial_mean.dtype)
         return _filter(self.parameters, observations, batch.mask, batch.lengths)
+
+    def _check_frames(self, x: Shaped[Array, "*time dim"]) -> None:
+        dim = self.emission_matrix.shape[0]
+        if x.shape[-1] != dim:
+            raise InputError(f"the observations have {x.shape[-1]} entries per frame where the model emits {dim}.")
 
     def _past(self, first: Bool[Array, ""]) -> Past:
         initial, transition = factor(self.initial_covariance), factor(self.transition_covariance)

@@ -1,12 +1,24 @@
-"""Log-probabilities of latents and of partly missing observations."""
+"""Draws of latents, and log-probabilities of latents and of partly missing observations."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
-from jaxtyping import Array, Bool, Float, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Key, PyTree, Shaped
 
 from fivo.models.gaussian import Gaussian
+
+
+def weight_dtype(model: eqx.Module) -> jnp.dtype:
+    """The float type of a model's parameters, which latents and weights are kept in."""
+    leaves = [leaf for leaf in jax.tree.leaves(model) if eqx.is_inexact_array(leaf)]
+    return jnp.result_type(*leaves) if leaves else jnp.result_type(float)
+
+
+def sample(distribution: dist.Distribution, key: Key[Array, ""], dtype: jnp.dtype) -> PyTree:
+    """One draw, with floats of the given type: numpyro draws in JAX's default one, whatever its parameters have."""
+    drawn = distribution.sample(key)
+    return jax.tree.map(lambda leaf: leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, drawn)
 
 
 def log_prob(distribution: dist.Distribution, value: PyTree) -> Float[Array, ""]:
@@ -37,4 +49,4 @@ def observation_log_prob(
         f"some entries of a frame are missing, but the emission {type(emission).__name__} does not factorise over "
         "entries; mask whole frames or emit a factorised distribution.",
     )
-    return jnp.where(jnp.all(mask), jax.numpy.sum(emission.log_prob(x)), 0)
+    return jnp.where(jnp.all(mask), jnp.sum(emission.log_prob(x)), 0)

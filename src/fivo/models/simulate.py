@@ -8,6 +8,7 @@ from jax import lax
 from jaxtyping import Array, Key, PyTree, Shaped
 
 from fivo.models.contract import SequenceModel
+from fivo.models.scoring import sample, weight_dtype
 
 
 class Generator(NamedTuple):
@@ -34,11 +35,13 @@ def simulate(
         past, memory = model.initial_memory()
         start = Generator(model.initial_state(past), past, memory)
 
+    dtype = weight_dtype(model)
+
     def step(generator: Generator, key: Key[Array, ""]) -> tuple[Generator, Simulation]:
         state, past, memory = generator
         latent_key, observation_key = jax.random.split(key)
-        latent = model.prior(state, past).sample(latent_key)
-        x = model.emission(state, latent, past).sample(observation_key)
+        latent = sample(model.prior(state, past), latent_key, dtype)
+        x = sample(model.emission(state, latent, past), observation_key, dtype)
         _, past_next, memory = model.encode_next(memory, x, None)
         return Generator(model.advance(state, latent, past_next), past_next, memory), Simulation(latent, x)
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
@@ -55,15 +55,14 @@ class StochasticVolatility(SequenceModel):
         return jnp.exp(self.log_scale)
 
     def encode(self, observations, mask, length):
-        dim = self.mean.shape[0]
-        if observations.shape[-1] != dim:
-            raise InputError(f"the observations have {observations.shape[-1]} series where the model has {dim}.")
+        self._check_frames(observations)
         return jnp.arange(observations.shape[0] + 1) == 0, _feature(observations, mask)
 
     def initial_memory(self):
         return jnp.asarray(True), ()
 
     def encode_next(self, memory, x, mask):
+        self._check_frames(x)
         return _feature(x, mask), jnp.asarray(False), ()
 
     def initial_state(self, past):
@@ -84,6 +83,11 @@ class StochasticVolatility(SequenceModel):
 
     def advance(self, state, latent, past):
         return self.mean + self.persistence * (latent - self.mean)
+
+    def _check_frames(self, x: Shaped[Array, "*time dim"]) -> None:
+        dim = self.mean.shape[0]
+        if x.shape[-1] != dim:
+            raise InputError(f"the observations have {x.shape[-1]} entries per frame where the model has {dim} series.")
 
 
 def _feature(x: Float[Array, "*time dim"], mask) -> Float[Array, "*time dim"]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from fivo.models.contract import SequenceModel
-from fivo.models.scoring import log_prob, observation_log_prob
+from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
 from fivo.resampling import Criterion, Never, Scheme
 from fivo.weights import effective_sample_size, normalize
 
@@ -101,7 +101,7 @@ def propagate(
     """
     prior = model.prior(state, inputs.past)
     proposal = model.proposal(state, inputs.full, prior)
-    latent = proposal.sample(key)
+    latent = sample(proposal, key, weight_dtype(model))
     log_likelihood = observation_log_prob(model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
     if proposal is prior:
         log_ratio = jnp.zeros_like(log_likelihood)
@@ -117,12 +117,6 @@ def initial_particles(model: SequenceModel, past: PyTree, num_particles: int) ->
     )
     dtype = weight_dtype(model)
     return Particles(state, jnp.full((num_particles,), -jnp.log(jnp.asarray(num_particles, dtype)), dtype))
-
-
-def weight_dtype(model: SequenceModel) -> jnp.dtype:
-    """The float type of a model's parameters, which weights are kept in."""
-    leaves = [leaf for leaf in jax.tree.leaves(model) if eqx.is_inexact_array(leaf)]
-    return jnp.result_type(*leaves) if leaves else jnp.result_type(float)
 
 
 def select(flag: Bool[Array, ""], new: PyTree, old: PyTree) -> PyTree:
