@@ -1,0 +1,104 @@
+"""Every model with every proposal, small and without symmetries, for the tests that all models must pass.
+
+A new model is added to `CASES` and thereby goes through the protocol, the invariance and the streaming tests.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from fivo.models import DiscreteHMM, LinearGaussian, SequenceModel, StochasticVolatility
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with its proposal, and observations for it."""
+
+    name: str
+    build: Callable[[type], SequenceModel]
+    """The model with parameters of a float type."""
+    draw: Callable[[np.random.Generator, int], np.ndarray]
+    """Some observations [time, dim] with positive probability."""
+    factorised: bool = True
+    """Whether single entries of a frame can be missing."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def sequences(self, *lengths: int, seed: int = 0) -> list[np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return [self.draw(rng, length) for length in lengths]
+
+    def masks(self, *lengths: int, seed: int = 1) -> list[np.ndarray]:
+        """About a third of the entries missing, among them the whole second frame."""
+        rng = np.random.default_rng(seed)
+        masks = [rng.random(x.shape) > 0.35 for x in self.sequences(*lengths)]
+        for mask in masks:
+            mask[1:2] = False
+        return masks
+
+
+def linear_gaussian(dtype: type, proposal: str = "prior") -> LinearGaussian:
+    """Three latents, two correlated observations, no matrix diagonal."""
+    model = LinearGaussian(
+        transition_matrix=np.array([[0.8, 0.3, 0.0], [-0.2, 0.7, 0.1], [0.1, 0.0, 0.5]], dtype),
+        transition_covariance=np.array([[0.5, 0.1, 0.0], [0.1, 0.4, -0.1], [0.0, -0.1, 0.3]], dtype),
+        emission_matrix=np.array([[1.0, 0.4, -0.3], [0.2, -0.6, 0.9]], dtype),
+        emission_covariance=np.array([[0.6, 0.35], [0.35, 0.5]], dtype),
+        initial_mean=np.array([0.5, -0.3, 0.1], dtype),
+        initial_covariance=np.array([[1.0, 0.2, 0.1], [0.2, 0.8, 0.0], [0.1, 0.0, 0.6]], dtype),
+        proposal=proposal,
+    )
+    if proposal != "learned":
+        return model
+    gain = np.array([[0.4, 0.1], [0.0, -0.2], [-0.1, 0.3]], dtype)
+    return eqx.tree_at(
+        lambda m: (m.learned.gain, m.learned.bias, m.learned.scale_tril),
+        model,
+        (jnp.asarray(gain), jnp.full((3,), 0.1, dtype), 1.2 * model.learned.scale_tril),
+    )
+
+
+def discrete_hmm(dtype: type, proposal: str = "prior") -> DiscreteHMM:
+    return DiscreteHMM(
+        initial_probs=np.array([0.5, 0.3, 0.2], dtype),
+        transition_probs=np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]], dtype),
+        emission_probs=np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.5, 0.2, 0.2], [0.1, 0.1, 0.3, 0.5]], dtype),
+        proposal=proposal,
+    )
+
+
+def stochastic_volatility(dtype: type, proposal: str = "prior") -> StochasticVolatility:
+    model = StochasticVolatility(
+        mean=np.array([-0.5, 0.2], dtype),
+        persistence=np.array([0.9, 0.7], dtype),
+        scale=np.array([0.4, 0.6], dtype),
+        proposal=proposal,
+    )
+    if proposal != "learned":
+        return model
+    learned = np.array([[0.1, -0.1], [0.15, 0.1], [0.05, -0.1]], dtype)
+    return eqx.tree_at(lambda m: m.learned, model, jnp.asarray(learned))
+
+
+def _normal(dim: int) -> Callable[[np.random.Generator, int], np.ndarray]:
+    return lambda rng, length: rng.standard_normal((length, dim))
+
+
+def _symbols(count: int) -> Callable[[np.random.Generator, int], np.ndarray]:
+    return lambda rng, length: rng.integers(0, count, (length, 1)).astype(np.int32)
+
+
+def _case(family: str, build: Callable[[type, str], SequenceModel], draw: Callable, proposal: str) -> Case:
+    return Case(f"{family}-{proposal}", lambda dtype: build(dtype, proposal), draw)
+
+
+CASES = [
+    *(_case("linear_gaussian", linear_gaussian, _normal(2), p) for p in ("prior", "optimal", "smoothing", "learned")),
+    *(_case("discrete_hmm", discrete_hmm, _symbols(4), p) for p in ("prior", "optimal")),
+    *(_case("stochastic_volatility", stochastic_volatility, _normal(2), p) for p in ("prior", "learned")),
+]
+CAUSAL_CASES = [case for case in CASES if case.build(np.float32).causal]
