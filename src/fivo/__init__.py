@@ -11,17 +11,48 @@ __version__ = "0.1.0"
 _LOCATIONS = {
     "Batch": "fivo.batch",
     "InputError": "fivo.errors",
+    "fit": "fivo.fit",
+    "open_run": "fivo.evaluation",
     "load": "fivo.serialization",
     "save": "fivo.serialization",
 }
-_PACKAGES = ("batch", "bounds", "models", "resampling", "serialization", "smc", "weights")
+_PACKAGES = (
+    "bounds",
+    "data",
+    "evaluation",
+    "models",
+    "report",
+    "resampling",
+    "serialization",
+    "smc",
+    "training",
+    "weights",
+)
 
-__all__ = ["Batch", "InputError", "bounds", "load", "models", "resampling", "save", "smc", "weights"]
+__all__ = [
+    "Batch",
+    "InputError",
+    "bounds",
+    "data",
+    "evaluation",
+    "fit",
+    "load",
+    "models",
+    "open_run",
+    "report",
+    "resampling",
+    "save",
+    "smc",
+    "training",
+    "weights",
+]
 
 if TYPE_CHECKING:
-    from fivo import bounds, models, resampling, smc, weights
+    from fivo import bounds, data, evaluation, models, report, resampling, smc, training, weights
     from fivo.batch import Batch
     from fivo.errors import InputError
+    from fivo.evaluation import open_run
+    from fivo.fit import fit
     from fivo.serialization import load, save
 
 

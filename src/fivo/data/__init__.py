@@ -6,6 +6,7 @@ from fivo.data.checking import Checked, Listed, check, list_datasets
 from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, SPLITS, Dataset
 from fivo.data.fetching import Fetched, fetch
 from fivo.data.loading import load, search_path
+from fivo.data.midi import read_midi
 from fivo.data.npz import save_npz
 from fivo.data.padding import pad
 
@@ -26,6 +27,7 @@ __all__ = [
     "list_datasets",
     "load",
     "pad",
+    "read_midi",
     "save_npz",
     "search_path",
 ]

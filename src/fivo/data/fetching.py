@@ -5,7 +5,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from fivo.data.atomic import replacing
+from fivo.files import replacing
 from fivo.data.compression import decompress, read_raw, suffix_of
 from fivo.data.download import Interrupted, Progress, download, is_url
 from fivo.data.loading import locate, search_path, verify_checksum

@@ -35,7 +35,7 @@ def from_midi_folder(folder: Path, name: str, steps_per_quarter: float | int, sp
         if present
         else _draw(_midi_files(folder), folder, split_seed)
     )
-    rolls = {split: [_roll(path, steps_per_quarter) for path in paths] for split, paths in files.items()}
+    rolls = {split: [read_midi(path, steps_per_quarter) for path in paths] for split, paths in files.items()}
     return Dataset.pianoroll(name, rolls, steps_per_quarter)
 
 
@@ -55,7 +55,7 @@ def _draw(paths: list[Path], folder: Path, seed: int) -> dict[str, list[Path]]:
     return {split: [paths[index] for index in sorted(chosen[split])] for split in SPLITS}
 
 
-def _roll(path: Path, steps_per_quarter: float | int) -> Frames:
+def read_midi(path: Path, steps_per_quarter: float | int) -> Frames:
     """What sounds at each step; a note between two steps is not seen, drums are left out."""
     import mido
 

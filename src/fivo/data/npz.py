@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fivo.data.atomic import replacing
+from fivo.files import replacing
 from fivo.data.compression import MAX_BYTES
 from fivo.data.dataset import NOTES, SPLITS, Dataset, Frames, checked_kind
 from fivo.errors import InputError

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from fivo.errors import InputError
-from fivo.report.files import replacing
+from fivo.files import replacing
 from fivo.report.lines import Line, Panel
 from fivo.report.plot import draw_panel, legend_height
 from fivo.report.style import STYLE

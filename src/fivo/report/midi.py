@@ -6,7 +6,7 @@ import mido
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fivo.report.files import replacing
+from fivo.files import replacing
 from fivo.report.roll import as_pianoroll, check_speed, held_notes
 
 TICKS_PER_STEP = 240

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fivo.errors import InputError
-from fivo.report.files import replacing
+from fivo.files import replacing
 from fivo.report.glyphs import text_pixels
 from fivo.report.roll import LOWEST_NOTE, NUM_NOTES, as_pianoroll
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fivo.errors import InputError
-from fivo.report.files import replacing
+from fivo.files import replacing
 from fivo.report.roll import as_pianoroll, check_speed, held_notes
 
 CONCERT_A = 440.0

@@ -13,7 +13,9 @@ class EventWriter:
         try:
             from tensorboardX import SummaryWriter
         except ImportError:
-            raise InputError("TensorBoard events need an extra package; install it with: pip install 'fivo[tensorboard]'.") from None
+            raise InputError(
+                "TensorBoard events need an extra package; install it with: pip install 'fivo[tensorboard]'."
+            ) from None
         self.writer = SummaryWriter(str(directory / "events"))
 
     def write(self, row: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The training loop: steps, logging, validation, early stopping, checkpoints."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ class Progress(NamedTuple):
 
 def train(
     config: TrainConfig,
-    directory: str,
+    directory: str | os.PathLike,
     dataset: Dataset,
     *,
     override: bool = False,
@@ -105,7 +106,9 @@ class _Loop:
         bad = ~np.isfinite(values).all(axis=1)
         if bad.any():
             first = step - len(window) + int(np.argmax(bad)) + 1
-            names = [name for name, v in zip(Metrics._fields, values[np.argmax(bad)], strict=True) if not np.isfinite(v)]
+            names = [
+                name for name, v in zip(Metrics._fields, values[np.argmax(bad)], strict=True) if not np.isfinite(v)
+            ]
             raise InputError(
                 f"the {' and '.join(names).replace('_', ' ')} became NaN or infinite at step {first}; the last good checkpoint is "
                 f"kept, continue it with another setting, say --learning-rate {self.config.learning_rate / 3:.0e} --override."

@@ -1,8 +1,8 @@
 """A run's directory: configuration, provenance, metrics, checkpoints and results, owned by one process at a time.
 
-    config.toml     the settings                     checkpoints/latest.safetensors   to continue from, to the bit
-    run.json        versions, dataset, host-free     checkpoints/best.safetensors     best on validation
-    metrics.jsonl   one object per logged step       result.json                      written when training ends
+config.toml     the settings                     checkpoints/latest.safetensors   to continue from, to the bit
+run.json        versions, dataset, host-free     checkpoints/best.safetensors     best on validation
+metrics.jsonl   one object per logged step       result.json                      written when training ends
 """
 
 import fcntl
@@ -48,7 +48,9 @@ class RunDirectory:
     def config(self) -> TrainConfig:
         """The settings of the run."""
         if not self.exists():
-            raise InputError(f"{str(self.path)!r} is not a run directory (it has no config.toml); train one with `fivo train`.")
+            raise InputError(
+                f"{str(self.path)!r} is not a run directory (it has no config.toml); train one with `fivo train`."
+            )
         return make_config(read_config(self.path / "config.toml"))
 
     def provenance(self) -> dict[str, Any]:
@@ -83,7 +85,8 @@ class RunDirectory:
         provenance = {
             "dataset_fingerprint": fingerprint,
             "python": platform.python_version(),
-            "versions": {"fivo": __version__} | {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpyro", "optax")},
+            "versions": {"fivo": __version__}
+            | {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpyro", "optax")},
         }
         self.write_json("run.json", provenance)
         write_atomically(self.path / "config.toml", config_bytes(config))
@@ -114,12 +117,16 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = open(self.path / ".lock", "a")  # noqa: SIM115 (held until __exit__)
         except OSError as error:
-            raise InputError(f"{str(self.path)!r} cannot be written ({error.strerror}); choose another --out.") from error
+            raise InputError(
+                f"{str(self.path)!r} cannot be written ({error.strerror}); choose another --out."
+            ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise InputError(f"another process is writing {str(self.path)!r}; wait for it or choose another --out.") from None
+            raise InputError(
+                f"another process is writing {str(self.path)!r}; wait for it or choose another --out."
+            ) from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -140,4 +147,6 @@ class RunDirectory:
         except FileNotFoundError:
             raise InputError(f"{str(self.path)!r} has no {name}; train the run to its end first.") from None
         except json.JSONDecodeError:
-            raise InputError(f"{str(self.path / name)!r} is damaged; run `fivo train` with its settings again.") from None
+            raise InputError(
+                f"{str(self.path / name)!r} is damaged; run `fivo train` with its settings again."
+            ) from None

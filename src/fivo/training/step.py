@@ -103,5 +103,3 @@ def summarise(result: BoundResult, batch: Batch) -> Metrics:
         resampling_rate=average(info.resampled.astype(info.ess.dtype)),
         gradient_norm=jnp.zeros((), info.ess.dtype),
     )
-
-

@@ -1,0 +1,90 @@
+"""`fivo evaluate`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+
+def evaluate(
+    run: Path,
+    *,
+    split: str = "test",
+    particles: int = 128,
+    bounds: str = "elbo,iwae,fivo",
+    repeats: int = 3,
+    seed: int = 0,
+    sequences: Annotated[bool, Parameter(negative=())] = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    data_dir: Path | None = None,
+) -> None:
+    """Bounds of a run's best model: the sum of log p-hat over a split by the sum of its lengths.
+
+    Parameters
+    ----------
+    run
+        The run's directory.
+    split
+        train, valid or test.
+    particles
+        N of every bound; the ELBO averages over N samples.
+    bounds
+        Which bounds, separated by commas.
+    repeats
+        Independent evaluations, for the standard error.
+    seed
+        Of the evaluations.
+    sequences
+        Also give the estimate of every sequence (with --json).
+    as_json
+        Print one JSON object instead of a table.
+    data_dir
+        Where datasets are looked up first.
+    """
+    from fivo.cli.progress import Bar, compilation_cache
+    from fivo.evaluation import evaluate as evaluate_run
+    from fivo.evaluation import open_run
+
+    compilation_cache()
+    trained = open_run(run, data_dir=data_dir)
+    names = [name.strip().lower() for name in bounds.split(",")]
+    with Bar("evaluating", 1) as bar:
+
+        def progress(name: str, done: int, total: int) -> None:
+            bar.total = total
+            bar.progress.update(bar.task, total=total)
+            bar.update(done, label=f"{name} of {split}")
+
+        result = evaluate_run(
+            trained,
+            split=split,
+            particles=particles,
+            bounds=names,
+            repeats=repeats,
+            seed=seed,
+            per_sequence=sequences,
+            progress=progress,
+        )
+    print(json.dumps(result)) if as_json else print_table(result)
+
+
+def print_table(result: dict[str, Any]) -> None:
+    """The bounds for a person."""
+    from rich.console import Console
+    from rich.table import Table
+
+    config = result["config"]
+    table = Table(
+        title=f"{config['model']} on {config['dataset']}, trained with {config['bound']} (N = {config['particles']}), step {result['steps']}"
+    )
+    for heading in (f"{result['split']}, N = {result['particles']}", "nats per step", "± s.e.", "nats per sequence"):
+        table.add_column(heading, justify="left" if heading.startswith(result["split"]) else "right")
+    for name, row in result["bounds"].items():
+        error = "" if row["standard_error"] is None else f"{row['standard_error']:.4f}"
+        table.add_row(name.upper(), f"{row['nats_per_step']:.4f}", error, f"{row['nats_per_sequence']:.2f}")
+    console = Console()
+    console.print(table)
+    reported = result["reported"]
+    rule = "its own bound" if config["bound"] == "fivo" else "the maximum over bounds"
+    console.print(f"reported as in the paper ({rule}): {reported['nats_per_step']:.4f} ({reported['bound'].upper()})")

@@ -1,0 +1,7 @@
+"""Evaluation: a trained run's bounds on any split, and new sequences from it."""
+
+from fivo.evaluation.evaluate import evaluate
+from fivo.evaluation.run import Run, open_run
+from fivo.evaluation.sampling import sample
+
+__all__ = ["Run", "evaluate", "open_run", "sample"]

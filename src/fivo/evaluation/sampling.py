@@ -1,0 +1,54 @@
+"""New sequences from a trained model, from its prior or as the continuation of a given beginning."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Key, Shaped
+
+from fivo.batch import Batch
+from fivo.errors import InputError
+from fivo.models import Generator, SequenceModel, simulate
+from fivo.smc import filter
+
+
+def sample(
+    model: SequenceModel,
+    length: int,
+    *,
+    key: Key[Array, ""],
+    prefix: Shaped[np.ndarray, "time dim"] | None = None,
+    num_particles: int = 128,
+) -> Shaped[np.ndarray, "length dim"]:
+    """`length` new frames; a prefix is filtered first and one of its particles, drawn by weight, carries on."""
+    if length < 1:
+        raise InputError(f"got a length of {length} where at least one frame was expected.")
+    filter_key, choice_key, draw_key = jax.random.split(key, 3)
+    start = (
+        None
+        if prefix is None
+        else _continue(model, np.asarray(prefix, np.float32), num_particles, filter_key, choice_key)
+    )
+    return np.asarray(simulate(model, length, key=draw_key, start=start).observations)
+
+
+def _continue(
+    model: SequenceModel, prefix: np.ndarray, num_particles: int, filter_key: Key[Array, ""], choice_key: Key[Array, ""]
+) -> Generator:
+    result = filter(model, Batch.from_sequences([prefix]), num_particles=num_particles, key=filter_key, keep=())
+    chosen = jax.random.categorical(choice_key, result.particles.log_weights[0])
+    state = jax.tree.map(lambda leaf: leaf[0, chosen], result.particles.state)
+    past, memory = _read(model, jnp.asarray(prefix))
+    return Generator(state, past, memory)
+
+
+@eqx.filter_jit
+def _read(model: SequenceModel, frames: Shaped[Array, "time dim"]):
+    """(past, memory) after the given frames."""
+
+    def step(carry, x: Shaped[Array, " dim"]):
+        _, past, memory = model.encode_next(carry[1], x, None)
+        return (past, memory), None
+
+    return lax.scan(step, model.initial_memory(), frames)[0]

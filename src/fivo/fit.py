@@ -1,0 +1,28 @@
+"""Training from Python in one call."""
+
+import os
+from typing import Any
+
+from fivo.data import Dataset
+from fivo.data import load as load_dataset
+from fivo.evaluation import Run, open_run
+from fivo.training import make_config, train
+from fivo.training.loop import Report
+
+
+def fit(
+    dataset: str | Dataset = "bach",
+    *,
+    out: str | os.PathLike,
+    data_dir: str | os.PathLike | None = None,
+    report: Report = lambda row: None,
+    **settings: Any,
+) -> Run:
+    """Train a model on a dataset (a name, a path or a `Dataset`) and return the run.
+
+    `settings` are the options of `fivo train`. A run that was interrupted is continued; one that is done is only read.
+    """
+    name = dataset.name if isinstance(dataset, Dataset) else str(dataset)
+    data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, data_dir=data_dir)
+    train(make_config({"dataset": name, **settings}), out, data, report=report)
+    return open_run(out, dataset=data)
