@@ -41,7 +41,9 @@ class ESSBelow(eqx.Module):
             raise InputError(f"got ESSBelow({self.fraction}) where a fraction of N from 0 to 1 was expected.")
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
-        return effective_sample_size(log_weights) <= self.fraction * log_weights.shape[-1]
+        # Where half the particles are dead and the others equal, ESS is N/2 up to rounding.
+        rounding = 32 * jnp.finfo(log_weights.dtype).eps
+        return effective_sample_size(log_weights) <= self.fraction * log_weights.shape[-1] * (1 + rounding)
 
 
 class Every(eqx.Module):

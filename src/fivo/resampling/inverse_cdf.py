@@ -6,10 +6,25 @@ from jaxtyping import Array, Float, Int
 from fivo.weights import normalize
 
 
+SMALL = 64
+"""Up to this many particles, comparing all points with all weights at once is faster than any search."""
+
+
 def cumulative_weights(log_weights: Float[Array, " particle"]) -> Float[Array, " particle"]:
     """Non-decreasing cumulative weights; the last is their total, about one."""
-    normalised, _ = normalize(log_weights)
-    return jnp.maximum.accumulate(jnp.cumsum(jnp.exp(normalised)))
+    return cumulative(jnp.exp(normalize(log_weights)[0]))
+
+
+def cumulative(weights: Float[Array, " particle"]) -> Float[Array, " particle"]:
+    """Non-decreasing sums that grow at positive weights only.
+
+    A parallel sum rounds differently at every entry, and may grow by a rounding error at a weight of zero; masked
+    sums of a small number all round alike.
+    """
+    if weights.shape[0] <= SMALL:
+        earlier = jnp.tril(jnp.ones((weights.shape[0],) * 2, bool))
+        return jnp.sum(jnp.where(earlier, weights[None, :], 0), axis=1)
+    return jnp.maximum.accumulate(jnp.where(weights > 0, jnp.cumsum(weights), 0))
 
 
 def ancestors_at(points: Float[Array, " draw"], cumulative: Float[Array, " particle"]) -> Int[Array, " draw"]:
@@ -20,4 +35,7 @@ def ancestors_at(points: Float[Array, " draw"], cumulative: Float[Array, " parti
     """
     total = cumulative[-1]
     below_total = jnp.nextafter(total, jnp.zeros_like(total))
-    return jnp.searchsorted(cumulative, jnp.minimum(points * total, below_total), side="right").astype(jnp.int32)
+    points = jnp.minimum(points * total, below_total)
+    if cumulative.shape[0] <= SMALL:
+        return jnp.sum(cumulative[None, :] <= points[:, None], axis=1, dtype=jnp.int32)
+    return jnp.searchsorted(cumulative, points, side="right").astype(jnp.int32)

@@ -1,10 +1,9 @@
 """N independent draws from the weights: `rsamp` of the paper's Algorithm 1."""
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from fivo.resampling.inverse_cdf import ancestors_at, cumulative_weights
+from fivo.resampling.inverse_cdf import ancestors_at, cumulative, cumulative_weights
 
 
 def multinomial(
@@ -20,5 +19,5 @@ def multinomial(
 
 def sorted_uniforms(key: Key[Array, ""], num_draws: int, dtype) -> Float[Array, " {num_draws}"]:
     """The order statistics of `num_draws` independent uniforms on [0, 1)."""
-    arrivals = jnp.cumsum(jax.random.exponential(key, (num_draws + 1,), dtype))
+    arrivals = cumulative(jax.random.exponential(key, (num_draws + 1,), dtype))
     return arrivals[:-1] / arrivals[-1]

@@ -13,6 +13,7 @@ from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
 from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
+from fivo.smc.loop import scan
 from fivo.smc.step import Particles, StepInputs, initial_particles, smc_step, weight_dtype
 
 Record = Literal["log_weights", "ancestors", "latents"]
@@ -126,7 +127,7 @@ def _filter(
             lambda i: [getattr(i, name) for name in sorted(dropped)], info, replace=[None] * len(dropped)
         )
 
-    particles, info = lax.scan(body, start, inputs)
+    particles, info = scan(body, start, inputs)
     info = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), info)
     return FilterResult(
         log_increments=info.log_increment,

@@ -1,0 +1,110 @@
+"""Matrix products with loop-invariant weights: those of one input are done as one, their weight gradients later.
+
+Inside the backward loop a weight's gradient would be a small product added to a large accumulator at every step.
+Instead the loop stores the product's input (forward) and the cotangent of its output (backward), and one large
+product over all steps follows.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import JaxprEqn, Var
+
+from fivo.smc.loop.program import read
+
+
+@dataclass
+class Product:
+    """x W₁, x W₂, … of one input x as x [W₁ W₂ …]."""
+
+    equations: list[JaxprEqn]
+
+    @property
+    def operand(self) -> Var:
+        return self.equations[0].invars[0]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [equation.invars[1].aval.shape[1] for equation in self.equations]
+
+    def weight(self, environment: dict[Var, Any]) -> jax.Array:
+        """[W₁ W₂ …]."""
+        weights = [read(environment, equation.invars[1]) for equation in self.equations]
+        return weights[0] if len(weights) == 1 else jnp.concatenate(weights, axis=1)
+
+    def apply(self, x: jax.Array, weight: jax.Array) -> jax.Array:
+        """x [W₁ W₂ …]."""
+        first = self.equations[0].params
+        return lax.dot_general(
+            x,
+            weight,
+            first["dimension_numbers"],
+            precision=first["precision"],
+            preferred_element_type=first["preferred_element_type"],
+        )
+
+    def weight_gradient(self, xs: jax.Array, cotangents: jax.Array) -> jax.Array:
+        """Σ_t x_tᵀ g_t as one product over all steps."""
+        rows, columns = xs.shape[-1], cotangents.shape[-1]
+        return xs.reshape(-1, rows).T @ cotangents.reshape(-1, columns)
+
+
+def find_products(equations: list[JaxprEqn], invariant: set[Var]) -> dict[int, Product]:
+    """Products with invariant weights, keyed by the position of the first of each group."""
+    groups: dict[Any, int] = {}
+    found: dict[int, Product] = {}
+    for index, equation in enumerate(equations):
+        if not _is_product(equation, invariant):
+            continue
+        parameters = equation.params
+        key = (equation.invars[0], parameters["dimension_numbers"], parameters["preferred_element_type"])
+        first = groups.setdefault(key, index)
+        if first == index:
+            found[index] = Product([])
+        found[first].equations.append(equation)
+    return found
+
+
+def _is_product(equation: JaxprEqn, invariant: set[Var]) -> bool:
+    """x W with a matrix W that does not change in the loop, contracted over x's last axis."""
+    if equation.primitive.name != "dot_general" or len(equation.invars) != 2:
+        return False
+    x, weight = equation.invars
+    (contract_x, contract_w), (batch_x, batch_w) = equation.params["dimension_numbers"]
+    return (
+        isinstance(x, Var)
+        and x not in invariant
+        and weight in invariant
+        and weight.aval.ndim == 2
+        and not batch_x
+        and not batch_w
+        and tuple(contract_w) == (0,)
+        and tuple(contract_x) == (x.aval.ndim - 1,)
+        and jnp.issubdtype(weight.aval.dtype, jnp.floating)
+    )
+
+
+def tap(sizes: list[int], y: jax.Array, slot: jax.Array) -> list[jax.Array]:
+    """The parts of a joint product; backwards, the joint cotangent also goes into `slot`, whose value is never read."""
+
+    @jax.custom_vjp
+    def parts(y: jax.Array, slot: jax.Array) -> list[jax.Array]:
+        return _parts(y, sizes)
+
+    def forward(y: jax.Array, slot: jax.Array):
+        return parts(y, slot), None
+
+    def backward(_: None, cotangents: list[jax.Array]):
+        joint = cotangents[0] if len(cotangents) == 1 else jnp.concatenate(cotangents, axis=-1)
+        return joint, joint
+
+    parts.defvjp(forward, backward)
+    return parts(y, slot)
+
+
+def _parts(y: jax.Array, sizes: list[int]) -> list[jax.Array]:
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return [lax.slice_in_dim(y, end - size, end, axis=y.ndim - 1) for size, end in zip(sizes, ends, strict=True)]
