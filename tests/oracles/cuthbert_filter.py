@@ -14,7 +14,7 @@ Its conventions, read from its source, that matter when comparing:
   `split(key, N)` is a prefix of `split(key, N + 1)`, so noise of time 0 would return at time 1 in another particle.
 - log p̂ grows by logsumexp(new weights) - logsumexp(weights after resampling); weights are carried unnormalised.
 - Multinomial resampling takes the logarithm of `uniform`, which is exactly 0 once in 2²³ float32 draws: all ancestors
-  then collapse to the first particle. Use float64, or few particles.
+  then collapse to the first particle (or the last). Use float64, or few particles.
 - On a CPU ancestors are found in a NumPy callback, one run at a time under `vmap`, at about 0.4 ms each. This module
   swaps in the search that `cuthbert` has for other platforms: the same ancestors, several times faster here.
 """
