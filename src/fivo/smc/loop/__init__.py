@@ -33,7 +33,7 @@ def scan(body: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], start: PyTree,
     flat_inputs, input_tree = jax.tree.flatten(inputs)
     num_steps = flat_inputs[0].shape[0]
 
-    def flat_body(*arguments: Any) -> list[Any]:
+    def flat_body(*arguments: Any) -> tuple[PyTree, PyTree]:
         carry = jax.tree.unflatten(carry_tree, arguments[: len(flat_start)])
         step = jax.tree.unflatten(input_tree, arguments[len(flat_start) :])
         return body(carry, step)
