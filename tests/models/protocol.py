@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array, Bool, PyTree, Shaped
-from tests.fast import fast_jit
-from tests.models.cases import Case
-from tests.sentences import assert_one_sentence
 
 import fivo
 from fivo.bounds import FIVO
 from fivo.models import SequenceModel, simulate
+from tests.fast import fast_jit
+from tests.models.cases import Case
+from tests.sentences import assert_one_sentence
 
 TOLERANCE = 1e-9
 LENGTHS = (6, 9, 4)

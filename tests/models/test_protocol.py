@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
+
+from fivo.models import LinearGaussian
 from tests.models import protocol
 from tests.models.cases import CASES, Case, linear_gaussian
 from tests.models.protocol import CHECKS
-
-from fivo.models import LinearGaussian
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -1,0 +1,16 @@
+"""The stream that `test_online.py` breaks off and `continue_stream.py` takes up."""
+
+import jax
+import numpy as np
+
+import fivo
+from fivo.models import SequenceModel
+from tests.models.cases import Case
+
+NUM_FRAMES = 8
+SETTING = {"num_particles": 6, "resampling": "stratified", "criterion": fivo.resampling.ESSBelow(0.9)}
+
+
+def start(case: Case) -> tuple[SequenceModel, fivo.smc.OnlineState]:
+    model = case.build(np.float64)
+    return model, fivo.smc.init(model, key=jax.random.key(11), **SETTING)

@@ -1,0 +1,101 @@
+"""The estimate of a sequence is its own: padding, company and place in the batch leave it alone, given its key."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fivo
+from fivo.models import DiscreteHMM, LinearGaussian
+from tests.fast import fast_jit
+from tests.models.cases import CASES
+from tests.models.protocol import assert_close
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+LENGTHS = (6, 9, 4)
+CRITERION = fivo.resampling.ESSBelow(0.95)
+# A program of its own each; what the proposals of a model do with missing entries differs little, so that some suffice.
+MASKED = ("linear_gaussian-optimal", "linear_gaussian-smoothing", "discrete_hmm-optimal", "stochastic_volatility-prior")
+WITH_AND_WITHOUT_MASK = [
+    *(pytest.param(case, False, id=f"{case}-complete") for case in CASES),
+    *(pytest.param(case, True, id=f"{case}-missing") for case in CASES if case.name in MASKED),
+]
+
+
+@fast_jit
+def run(model, batch, keys):
+    keep = ("log_weights", "ancestors", "latents")
+    return fivo.smc.filter(
+        model, batch, num_particles=6, key=keys, resampling="systematic", criterion=CRITERION, keep=keep
+    )
+
+
+def row(result, i, length):
+    """What the result says of sequence i, without the padding."""
+    over_time = (
+        result.log_increments,
+        result.ess,
+        result.resampled,
+        result.kl,
+        result.log_weights,
+        result.ancestors,
+        result.latents,
+    )
+    return (
+        jax.tree.map(lambda leaf: leaf[i, :length], over_time),
+        jax.tree.map(lambda leaf: leaf[i], (result.log_evidence, result.alive, result.particles)),
+    )
+
+
+@pytest.mark.parametrize(("case", "masked"), WITH_AND_WITHOUT_MASK)
+def test_a_sequence_is_filtered_as_if_alone(case, masked):
+    model = case.build(np.float64)
+    xs, masks = case.sequences(*LENGTHS), case.masks(*LENGTHS) if masked else None
+    keys = jax.random.split(jax.random.key(3), len(xs))
+
+    def batch_of(order, pad_to=None):
+        chosen = None if masks is None else [masks[i] for i in order]
+        return fivo.Batch.from_sequences([xs[i] for i in order], mask=chosen, pad_to=pad_to)
+
+    alone = run(model, batch_of([0]), keys[:1])
+    together = run(model, batch_of([0, 1, 2], pad_to=11), keys)
+    moved = run(model, batch_of([2, 0, 1], pad_to=11), keys[jnp.asarray([2, 0, 1])])
+    assert bool(jnp.all(together.log_evidence < 0))
+    assert_close(row(together, 0, 6), row(alone, 0, 6), "padded and in company")
+    for place, i in enumerate([2, 0, 1]):
+        assert_close(row(moved, place, LENGTHS[i]), row(together, i, LENGTHS[i]), f"sequence {i} in another place")
+    assert bool(jnp.any(together.resampled)), "ancestors that are never drawn prove nothing"
+
+
+def test_nothing_happens_behind_the_end():
+    case = CASES[0]
+    batch = fivo.Batch.from_sequences(case.sequences(*LENGTHS), pad_to=11)
+    result = run(case.build(np.float64), batch, jax.random.split(jax.random.key(3), 3))
+    for i, length in enumerate(LENGTHS):
+        assert np.all(result.log_increments[i, :length] != 0)
+        assert np.all(result.log_increments[i, length:] == 0)
+        assert np.all(result.kl[i, length:] == 0)
+        assert not result.resampled[i, length:].any()
+        assert np.array_equal(result.ancestors[i, length:], np.tile(np.arange(6), (11 - length, 1)))
+
+
+def test_one_key_is_split_per_sequence():
+    case = CASES[0]
+    model, batch = case.build(np.float64), fivo.Batch.from_sequences(case.sequences(*LENGTHS))
+    one = run(model, batch, jax.random.key(8))
+    many = run(model, batch, jax.random.split(jax.random.key(8), 3))
+    assert jax.tree.all(jax.tree.map(np.array_equal, one, many))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_sequence_without_frames_has_evidence_one(case):
+    model = case.build(np.float64)
+    padded = fivo.Batch.from_sequences(case.sequences(*LENGTHS), pad_to=11)
+    batch = fivo.Batch(padded.observations, padded.lengths.at[1].set(0))
+    result = run(model, batch, jax.random.split(jax.random.key(3), 3))
+    assert result.log_evidence[1] == 0
+    assert bool(result.alive[1])
+    assert np.all(np.isfinite(result.log_evidence))
+    if isinstance(model, LinearGaussian | DiscreteHMM):
+        assert model.log_evidence(batch)[1] == 0
