@@ -55,7 +55,8 @@ def kalman_filter(
         return following, (jnp.where(active, increment, 0), Moments(mean, covariance))
 
     active = jnp.arange(observations.shape[0]) < length
-    return lax.scan(step, (m, p), (observations, mask, active))[1]
+    # Symmetric, so that the gradient with respect to P is.
+    return lax.scan(step, (m, symmetric(p)), (observations, mask, active))[1]
 
 
 def kalman_smoother(parameters: LinearGaussianParameters, filtered: Moments, length: Int[Array, ""]) -> Moments:
