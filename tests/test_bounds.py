@@ -73,7 +73,7 @@ def test_bounds_tighten_with_the_number_of_particles(x64):
 
 
 def test_the_smoothing_proposal_makes_elbo_and_iwae_exact_and_fivo_not(x64):
-    """Sharpness the other way round: the weights of whole trajectories are constant, those of their beginnings are not."""
+    """Sharpness the other way round: whole trajectories have constant weights, their beginnings do not."""
     model = linear_gaussian("smoothing")
     batch = one_sequence(model, 8)
     exact = float(model.log_evidence(batch)[0])

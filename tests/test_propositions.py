@@ -1,6 +1,7 @@
 """Propositions 1 and 2 of the paper, measured."""
 
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +43,7 @@ def test_the_gap_of_iwae_is_half_its_relative_variance_and_falls_to_zero(x64):
         third, fourth = average_moments(moments, n)
         assert abs(gap - half_variance) < abs(third) / 3 + fourth / 4 + 4 * error, n
         gaps.append(gap)
-    assert all(after < before / 3 for before, after in zip(gaps, gaps[1:], strict=False)), gaps
+    assert all(after < before / 3 for before, after in pairwise(gaps)), gaps
     assert abs(gaps[-1] / half_variance - 1) < 0.15
 
 
@@ -57,7 +58,7 @@ def test_the_gap_of_fivo_is_half_its_relative_variance_and_falls_to_zero(x64):
         variance = hmm_filter_variance(model, x, n)
         assert abs(gap - variance / 2) < variance**2 + 4 * error, n
         gaps.append(gap)
-    assert all(after < before / 3 for before, after in zip(gaps, gaps[1:], strict=False)), gaps
+    assert all(after < before / 3 for before, after in pairwise(gaps)), gaps
     assert abs(gaps[-1] / (variance / 2) - 1) < 0.15
 
 
