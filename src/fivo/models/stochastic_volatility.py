@@ -3,7 +3,9 @@
 from typing import ClassVar, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Shaped
 
@@ -36,8 +38,12 @@ class StochasticVolatility(SequenceModel):
             raise InputError(
                 f"mean, persistence and scale have shapes {[a.shape for a in arrays]} where one number per series was expected."
             )
-        if not (jnp.all(jnp.abs(arrays[1]) < 1) and jnp.all(arrays[2] > 0)):
-            raise InputError("persistence must lie between -1 and 1 and scale must be positive.")
+        for name, value, valid, wanted in (
+            ("persistence", persistence, lambda v: np.abs(v) < 1, "numbers between -1 and 1"),
+            ("scale", scale, lambda v: v > 0, "positive numbers"),
+        ):
+            if not isinstance(value, jax.core.Tracer) and not np.all(valid(np.asarray(value))):
+                raise InputError(f"got {name}={np.asarray(value).tolist()} where {wanted} were expected.")
         self.mean = arrays[0]
         self.persistence_logit = jnp.arctanh(arrays[1])
         self.log_scale = jnp.log(arrays[2])
