@@ -7,10 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fivo.models import DiscreteHMM, LinearGaussian, SequenceModel, StochasticVolatility
+from fivo.models import (
+    SRNN,
+    VRNN,
+    BernoulliEmission,
+    CategoricalEmission,
+    DiscreteHMM,
+    Emission,
+    LinearGaussian,
+    NormalEmission,
+    SequenceModel,
+    StochasticVolatility,
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +36,8 @@ class Case:
     """Some observations [time, dim] with positive probability."""
     factorised: bool = True
     """Whether single entries of a frame can be missing."""
+    fixed: str | None = None
+    """Where the model keeps statistics of the data, which it does not train."""
 
     def __str__(self) -> str:
         return self.name
@@ -84,12 +98,34 @@ def stochastic_volatility(dtype: type, proposal: str = "prior") -> StochasticVol
     return eqx.tree_at(lambda m: m.learned, model, jnp.asarray(learned))
 
 
+def neural(dtype: type, kind: type[VRNN] | type[SRNN], output: Emission, smoothing: bool) -> SequenceModel:
+    """Two units; biases away from the zero they start at."""
+    model = kind(output, 2, smoothing=smoothing, key=jax.random.key(4))
+    arrays, rest = eqx.partition(model, eqx.is_inexact_array)
+    rng = np.random.default_rng(5)
+    moved = jax.tree.map(lambda leaf: jnp.asarray(leaf + 0.1 * rng.random(leaf.shape), dtype), arrays)
+    return eqx.combine(moved, rest)
+
+
 def _normal(dim: int) -> Callable[[np.random.Generator, int], np.ndarray]:
     return lambda rng, length: rng.standard_normal((length, dim))
 
 
 def _symbols(count: int) -> Callable[[np.random.Generator, int], np.ndarray]:
     return lambda rng, length: rng.integers(0, count, (length, 1)).astype(np.int32)
+
+
+def _notes(rng: np.random.Generator, length: int) -> np.ndarray:
+    return (rng.random((length, 3)) < 0.3).astype(np.float64)
+
+
+NOTES = BernoulliEmission(np.array([0.2, 0.3, 0.1], np.float32))
+SAMPLES = NormalEmission(np.array([0.1, -0.2], np.float32))
+SYMBOLS = CategoricalEmission(np.array([[0.2, 0.3, 0.1, 0.4]], np.float32))
+
+
+def _neural(name: str, kind: type[VRNN] | type[SRNN], output: Emission, draw: Callable, smoothing: bool) -> Case:
+    return Case(name, lambda dtype: neural(dtype, kind, output, smoothing), draw, fixed=".output")
 
 
 def _case(family: str, build: Callable[[type, str], SequenceModel], draw: Callable, proposal: str) -> Case:
@@ -100,5 +136,9 @@ CASES = [
     *(_case("linear_gaussian", linear_gaussian, _normal(2), p) for p in ("prior", "optimal", "smoothing", "learned")),
     *(_case("discrete_hmm", discrete_hmm, _symbols(4), p) for p in ("prior", "optimal")),
     *(_case("stochastic_volatility", stochastic_volatility, _normal(2), p) for p in ("prior", "learned")),
+    _neural("vrnn-notes", VRNN, NOTES, _notes, False),
+    _neural("vrnn-samples-smoothing", VRNN, SAMPLES, _normal(2), True),
+    _neural("srnn-symbols", SRNN, SYMBOLS, _symbols(4), False),
+    _neural("srnn-notes-smoothing", SRNN, NOTES, _notes, True),
 ]
 CAUSAL_CASES = [case for case in CASES if case.build(np.float32).causal]

@@ -75,7 +75,7 @@ def check_transformations(case: Case) -> None:
     for i, key in enumerate(keys):
         np.testing.assert_allclose(values[i], plain(model, batch, key), rtol=TOLERANCE, err_msg=f"bound at key {i}")
 
-    direction = _direction(gradients)
+    direction = _direction(gradients, case.fixed)
     step = 1e-6
     ahead, behind = (
         plain(eqx.apply_updates(model, _scaled(direction, scale)), batch, keys[0]) for scale in (step, -step)
@@ -172,17 +172,20 @@ def _frames(case: Case) -> Iterator[tuple[Shaped[Array, "time dim"], Bool[Array,
     yield jnp.where(mask, x, 0), mask
 
 
-def _direction(gradients: PyTree) -> PyTree:
+def _direction(gradients: PyTree, fixed: str | None) -> PyTree:
     """A random direction to move the parameters in, along which covariances stay symmetric."""
     rng = np.random.default_rng(3)
 
-    def draw(gradient: jax.Array) -> jax.Array:
+    def draw(path: tuple, gradient: jax.Array) -> jax.Array:
+        if fixed is not None and jax.tree_util.keystr(path).startswith(fixed):
+            assert not jnp.any(gradient)
+            return jnp.zeros(gradient.shape[1:])
         noise = rng.standard_normal(gradient.shape[1:])
         square = noise.ndim == 2 and noise.shape[0] == noise.shape[1]
         symmetric = square and np.allclose(gradient[0].T, gradient[0], rtol=1e-6)
         return jnp.asarray(noise + noise.T if symmetric else noise)
 
-    return jax.tree.map(draw, gradients)
+    return jax.tree_util.tree_map_with_path(draw, gradients)
 
 
 def _scaled(direction: PyTree, scale: float) -> PyTree:

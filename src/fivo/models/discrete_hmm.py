@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
+from fivo.models.symbols import Symbols
 from fivo.weights import log_sum_exp, normalize
 
 Proposal = Literal["prior", "optimal"]
@@ -78,7 +79,7 @@ class DiscreteHMM(SequenceModel):
         return dist.CategoricalLogits(normalize(prior.logits + self._log_likelihoods(*full))[0])
 
     def emission(self, state, latent, past):
-        return _Symbol(self.emission_logits[latent][None, :])
+        return Symbols(self.emission_logits[latent][None, :])
 
     def advance(self, state, latent, past):
         return latent.astype(jnp.int32)
@@ -100,17 +101,8 @@ class DiscreteHMM(SequenceModel):
 
     def _log_likelihoods(self, x: Shaped[Array, " one"], mask: Bool[Array, " one"] | None) -> Float[Array, " state"]:
         """log p(x_t | z_t) for every state; zero for a missing symbol."""
-        scores = jax.vmap(lambda logits: _Symbol(logits[None, :]).log_prob(x)[0])(self.emission_logits)
+        scores = jax.vmap(lambda logits: Symbols(logits[None, :]).log_prob(x)[0])(self.emission_logits)
         return scores if mask is None else jnp.where(mask[0], scores, 0)
-
-
-class _Symbol(dist.CategoricalLogits):
-    """A categorical that reads symbols stored as any number type; what is no symbol has probability zero."""
-
-    def log_prob(self, value: Shaped[Array, " one"], intermediates: None = None) -> Float[Array, " one"]:
-        symbol = value.astype(jnp.int32)
-        known = (symbol >= 0) & (symbol < self.logits.shape[-1]) & (symbol == value)
-        return jnp.where(known, super().log_prob(jnp.where(known, symbol, 0)), -jnp.inf)
 
 
 def _check_frames(x: Shaped[Array, "*time dim"]) -> None:

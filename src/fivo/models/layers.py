@@ -36,7 +36,10 @@ class Linear(eqx.Module):
         return total + jnp.broadcast_to(self.bias, total.shape)
 
     def __call__(self, *xs: Float[Array, "*time _"]) -> Float[Array, "*time outputs"]:
-        return self.biased(sum(self.part(i, x) for i, x in enumerate(xs)))
+        total = self.part(0, xs[0])
+        for index, x in enumerate(xs[1:], start=1):
+            total = total + self.part(index, x)
+        return self.biased(total)
 
 
 class MLP(eqx.Module):

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpyro.distributions as dist
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
@@ -21,7 +22,7 @@ class Past(NamedTuple):
 
 
 class SRNN(SequenceModel):
-    """h_t = LSTM(φ_x(x_{t-1}), h_{t-1}) of the data alone; p(z_t | h_t, z_{t-1}), q(z_t | h_t, z_{t-1}, x_t), g(x_t | z_t, h_t).
+    """p(z_t | h_t, z_{t-1}), q(z_t | h_t, z_{t-1}, x_t), g(x_t | z_t, h_t) with h_t = LSTM(φ_x(x_{t-1}), h_{t-1}).
 
     All recurrence of the data is outside the particles: the state is φ_z(z_{t-1}). With `smoothing` the proposal
     also reads an LSTM run backwards over [h_t, φ_x(x_t)].
@@ -54,16 +55,17 @@ class SRNN(SequenceModel):
     def causal(self) -> bool:
         return self.backward is None
 
-    def encode(self, observations, mask, length):
+    def encode(
+        self, observations: Shaped[Array, "time dim"], mask: Bool[Array, "time dim"] | None, length: Int[Array, ""]
+    ) -> tuple[Past, Float[Array, "time hidden"]]:
         features = self.data_encoder(self.output.features(observations, mask))
-        drives = self.recurrence.gates.biased(self.recurrence.gates.part(0, features))
         _, start = self.initial_memory()
 
         def step(state: LSTMState, drive: Array) -> tuple[LSTMState, Array]:
             state = self.recurrence.step(state, drive)
             return state, state.hidden
 
-        _, later = lax.scan(step, start, drives)
+        _, later = lax.scan(step, start, self._drive(features))
         hidden = jnp.concatenate([start.hidden[None], later])
         full = self._proposal_drive(hidden[:-1], features)
         if self.backward is not None:
@@ -73,40 +75,53 @@ class SRNN(SequenceModel):
             full = full + self.proposal_network.hidden.part(3, self.backward.backward(drives, active))
         return self._past(hidden), full
 
-    def initial_memory(self):
+    def initial_memory(self) -> tuple[Past, LSTMState]:
+        """Like the VRNN's, the frame before the first is zero after centring."""
         silence = self.data_encoder(jnp.zeros(self.output.num_features, self.recurrence.gates.bias.dtype))
-        drive = self.recurrence.gates.biased(self.recurrence.gates.part(0, silence))
-        memory = self.recurrence.step(self.recurrence.initial(), drive)
+        memory = self.recurrence.step(self.recurrence.initial(), self._drive(silence))
         return self._past(memory.hidden), memory
 
-    def encode_next(self, memory: LSTMState, x, mask):
+    def encode_next(
+        self, memory: LSTMState, x: Shaped[Array, " dim"], mask: Bool[Array, " dim"] | None
+    ) -> tuple[Float[Array, " hidden"] | None, Past, LSTMState]:
         features = self.data_encoder(self.output.features(x, mask))
         full = self._proposal_drive(memory.hidden, features) if self.causal else None
-        memory = self.recurrence.step(memory, self.recurrence.gates.biased(self.recurrence.gates.part(0, features)))
+        memory = self.recurrence.step(memory, self._drive(features))
         return full, self._past(memory.hidden), memory
 
-    def initial_state(self, past: Past):
+    def initial_state(self, past: Past) -> Float[Array, " hidden"]:
         return jnp.zeros_like(past.prior)
 
-    def prior(self, state, past: Past):
+    def prior(self, state: Float[Array, " hidden"], past: Past) -> dist.Normal:
         preactivation = past.prior + self.prior_network.hidden.part(1, state)
         return diagonal_normal(self.prior_network.finish(preactivation), LATENT_SHIFT)
 
-    def proposal(self, state, full, prior):
+    def proposal(
+        self, state: Float[Array, " hidden"], full: Float[Array, " hidden"], prior: dist.Distribution
+    ) -> dist.Normal:
         preactivation = full + self.proposal_network.hidden.part(1, state)
-        return diagonal_normal(self.proposal_network.finish(preactivation), LATENT_SHIFT, mean=prior.loc)
+        return diagonal_normal(self.proposal_network.finish(preactivation), LATENT_SHIFT, mean=prior.mean)
 
-    def emission(self, state, latent, past: Past):
+    def emission(
+        self, state: Float[Array, " hidden"], latent: Float[Array, " latent"], past: Past
+    ) -> dist.Distribution:
         preactivation = past.emission + self.emission_network.hidden.part(0, self.latent_encoder(latent))
         return self.output(self.emission_network.finish(preactivation))
 
-    def advance(self, state, latent, past: Past):
+    def advance(
+        self, state: Float[Array, " hidden"], latent: Float[Array, " latent"], past: Past
+    ) -> Float[Array, " hidden"]:
         return self.latent_encoder(latent)
+
+    def _drive(self, features: Float[Array, "*time hidden"]) -> Float[Array, "*time gates"]:
+        return self.recurrence.gates.biased(self.recurrence.gates.part(0, features))
 
     def _past(self, hidden: Float[Array, "*time hidden"]) -> Past:
         prior, emission = self.prior_network.hidden, self.emission_network.hidden
         return Past(prior.biased(prior.part(0, hidden)), emission.biased(emission.part(1, hidden)))
 
-    def _proposal_drive(self, hidden: Array, features: Array) -> Array:
+    def _proposal_drive(
+        self, hidden: Float[Array, "*time hidden"], features: Float[Array, "*time hidden"]
+    ) -> Float[Array, "*time hidden"]:
         layer = self.proposal_network.hidden
         return layer.biased(layer.part(0, hidden) + layer.part(2, features))

@@ -2,7 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+import numpyro.distributions as dist
+from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
@@ -44,7 +45,9 @@ class VRNN(SequenceModel):
     def causal(self) -> bool:
         return self.backward is None
 
-    def encode(self, observations, mask, length):
+    def encode(
+        self, observations: Shaped[Array, "time dim"], mask: Bool[Array, "time dim"] | None, length: Int[Array, ""]
+    ) -> tuple[Float[Array, "past gates"], Float[Array, "time hidden"]]:
         """past[t]: the part of the gates that x_{t-1} drives; full[t]: that of the proposal that x drives."""
         features = self.data_encoder(self.output.features(observations, mask))
         first = self._drive(self._silence())
@@ -57,35 +60,39 @@ class VRNN(SequenceModel):
             full = full + self.proposal_network.hidden.part(2, future)
         return past, full
 
-    def initial_memory(self):
+    def initial_memory(self) -> tuple[Float[Array, " gates"], tuple[()]]:
         return self._drive(self._silence()), ()
 
-    def encode_next(self, memory, x, mask):
+    def encode_next(
+        self, memory: tuple[()], x: Shaped[Array, " dim"], mask: Bool[Array, " dim"] | None
+    ) -> tuple[Float[Array, " hidden"] | None, Float[Array, " gates"], tuple[()]]:
         features = self.data_encoder(self.output.features(x, mask))
         return self._proposal_drive(features) if self.causal else None, self._drive(features), ()
 
-    def initial_state(self, past):
+    def initial_state(self, past: Float[Array, " gates"]) -> LSTMState:
         return self.recurrence.step(self.recurrence.initial(), past)
 
-    def prior(self, state: LSTMState, past):
+    def prior(self, state: LSTMState, past: Float[Array, " gates"]) -> dist.Normal:
         return diagonal_normal(self.prior_network(state.hidden), LATENT_SHIFT)
 
-    def proposal(self, state: LSTMState, full, prior):
+    def proposal(self, state: LSTMState, full: Float[Array, " hidden"], prior: dist.Distribution) -> dist.Normal:
         preactivation = self.proposal_network.hidden.part(0, state.hidden) + full
-        return diagonal_normal(self.proposal_network.finish(preactivation), LATENT_SHIFT, mean=prior.loc)
+        return diagonal_normal(self.proposal_network.finish(preactivation), LATENT_SHIFT, mean=prior.mean)
 
-    def emission(self, state: LSTMState, latent, past):
+    def emission(
+        self, state: LSTMState, latent: Float[Array, " latent"], past: Float[Array, " gates"]
+    ) -> dist.Distribution:
         return self.output(self.emission_network(self.latent_encoder(latent), state.hidden))
 
-    def advance(self, state: LSTMState, latent, past):
+    def advance(self, state: LSTMState, latent: Float[Array, " latent"], past: Float[Array, " gates"]) -> LSTMState:
         return self.recurrence.step(state, past + self.recurrence.gates.part(1, self.latent_encoder(latent)))
 
-    def _silence(self) -> Array:
+    def _silence(self) -> Float[Array, " hidden"]:
         """φ_x of the frame before the first, which is zero after centring."""
         return self.data_encoder(jnp.zeros(self.output.num_features, self.recurrence.gates.bias.dtype))
 
-    def _drive(self, features: Array) -> Array:
+    def _drive(self, features: Float[Array, "*time hidden"]) -> Float[Array, "*time gates"]:
         return self.recurrence.gates.biased(self.recurrence.gates.part(0, features))
 
-    def _proposal_drive(self, features: Array) -> Array:
+    def _proposal_drive(self, features: Float[Array, "*time hidden"]) -> Float[Array, "*time hidden"]:
         return self.proposal_network.hidden.biased(self.proposal_network.hidden.part(1, features))

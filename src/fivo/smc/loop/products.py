@@ -87,14 +87,14 @@ def _is_product(equation: JaxprEqn, invariant: set[Var]) -> bool:
     )
 
 
-def tap(sizes: list[int], y: jax.Array, slot: jax.Array) -> list[jax.Array]:
+def tap(sizes: list[int], y: jax.Array, slot: jax.Array | None) -> list[jax.Array]:
     """The parts of a joint product; backwards, the joint cotangent also goes into `slot`, whose value is never read."""
 
     @jax.custom_vjp
-    def parts(y: jax.Array, slot: jax.Array) -> list[jax.Array]:
+    def parts(y: jax.Array, slot: jax.Array | None) -> list[jax.Array]:
         return _parts(y, sizes)
 
-    def forward(y: jax.Array, slot: jax.Array):
+    def forward(y: jax.Array, slot: jax.Array | None):
         return parts(y, slot), None
 
     def backward(_: None, cotangents: list[jax.Array]):
