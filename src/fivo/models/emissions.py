@@ -11,6 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Shaped
 
 from fivo.errors import InputError
+from fivo.models.layers import softplus
 from fivo.models.symbols import Symbols
 
 SCALE_FLOOR = 1e-4
@@ -149,7 +150,7 @@ def diagonal_normal(
 ) -> dist.Normal:
     """Independent normals from a network's means and raw scales; `mean` makes the network's means residuals."""
     loc, raw = jnp.split(outputs, 2)
-    scale = jax.nn.softplus(raw + shift) + SCALE_FLOOR
+    scale = softplus(raw + shift) + SCALE_FLOOR
     return dist.Normal(loc if mean is None else mean + loc, scale)
 
 

@@ -1,5 +1,7 @@
 """The networks of the paper's models: linear maps of several inputs, one-hidden-layer MLPs, the LSTM."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -103,8 +105,24 @@ class LSTM(eqx.Module):
         return lax.scan(step, self.initial(), (drives, active), reverse=True)[1]
 
 
+@partial(jax.checkpoint, prevent_cse=False)
 def lstm_cell(cell: Float[Array, " hidden"], gates: Float[Array, " gates"]) -> LSTMState:
-    """The LSTM's non-linear part, from the gates' pre-activations in the order input, candidate, forget, output."""
+    """The LSTM's non-linear part, from the gates' pre-activations in the order input, candidate, forget, output.
+
+    The backward pass computes it again from its two inputs: cheaper than storing seven values for every step.
+    """
     enter, candidate, forget, leave = jnp.split(gates, 4)
     cell = jax.nn.sigmoid(forget + FORGET_BIAS) * cell + jax.nn.sigmoid(enter) * jnp.tanh(candidate)
     return LSTMState(jax.nn.sigmoid(leave) * jnp.tanh(cell), cell)
+
+
+@jax.custom_jvp
+def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """log(1 + exp(x)), whose derivative 1 - exp(-softplus) needs nothing but its value."""
+    return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+@softplus.defjvp
+def _softplus_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value = softplus(primals[0])
+    return value, tangents[0] * -jnp.expm1(-value)

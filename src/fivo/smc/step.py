@@ -1,10 +1,12 @@
 """One step of the particle filter (Algorithm 1 of the paper) for one sequence."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from fivo.models.contract import SequenceModel
@@ -102,12 +104,21 @@ def propagate(
     prior = model.prior(state, inputs.past)
     proposal = model.proposal(state, inputs.full, prior)
     latent = sample(proposal, key, weight_dtype(model))
-    log_likelihood = observation_log_prob(model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
+    log_likelihood = _cheap(observation_log_prob)(model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
     if proposal is prior:
         log_ratio = jnp.zeros_like(log_likelihood)
     else:
-        log_ratio = log_prob(prior, latent) - log_prob(proposal, latent)
+        log_ratio = _cheap(_log_ratio)(prior, proposal, latent)
     return latent, log_likelihood, log_ratio, model.advance(state, latent, inputs.past_next)
+
+
+def _cheap(score: Callable) -> Callable:
+    """A score that the backward pass computes again: cheaper than storing its intermediate values of all steps."""
+    return jax.checkpoint(score, prevent_cse=False)
+
+
+def _log_ratio(prior: dist.Distribution, proposal: dist.Distribution, latent: PyTree) -> Float[Array, ""]:
+    return log_prob(prior, latent) - log_prob(proposal, latent)
 
 
 def initial_particles(model: SequenceModel, past: PyTree, num_particles: int) -> Particles:
