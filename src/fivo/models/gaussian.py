@@ -15,8 +15,8 @@ class Gaussian(dist.Distribution):
     reparametrized_params = ["loc", "scale_tril", "whiten"]
     arg_constraints = {
         "loc": constraints.real_vector,
-        "scale_tril": constraints.lower_cholesky,
-        "whiten": constraints.lower_cholesky,
+        "scale_tril": constraints.real_matrix,
+        "whiten": constraints.real_matrix,
     }
 
     def __init__(
