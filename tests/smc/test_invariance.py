@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import fivo
-from fivo.models import DiscreteHMM, LinearGaussian
 from tests.fast import fast_jit
 from tests.models.cases import CASES
 from tests.models.protocol import assert_close
@@ -65,6 +64,11 @@ def test_a_sequence_is_filtered_as_if_alone(case, masked):
     assert_close(row(together, 0, 6), row(alone, 0, 6), "padded and in company")
     for place, i in enumerate([2, 0, 1]):
         assert_close(row(moved, place, LENGTHS[i]), row(together, i, LENGTHS[i]), f"sequence {i} in another place")
+    batch = batch_of([0, 1, 2], pad_to=11)
+    emptied = run(model, fivo.Batch(batch.observations, batch.lengths.at[1].set(0), batch.mask), keys)
+    # No frames have evidence one.
+    assert emptied.log_evidence.tolist() == [together.log_evidence[0], 0, together.log_evidence[2]]
+    assert bool(emptied.alive[1])
     assert bool(jnp.any(together.resampled)), "ancestors that are never drawn prove nothing"
 
 
@@ -86,16 +90,3 @@ def test_one_key_is_split_per_sequence():
     one = run(model, batch, jax.random.key(8))
     many = run(model, batch, jax.random.split(jax.random.key(8), 3))
     assert jax.tree.all(jax.tree.map(np.array_equal, one, many))
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_sequence_without_frames_has_evidence_one(case):
-    model = case.build(np.float64)
-    padded = fivo.Batch.from_sequences(case.sequences(*LENGTHS), pad_to=11)
-    batch = fivo.Batch(padded.observations, padded.lengths.at[1].set(0))
-    result = run(model, batch, jax.random.split(jax.random.key(3), 3))
-    assert result.log_evidence[1] == 0
-    assert bool(result.alive[1])
-    assert np.all(np.isfinite(result.log_evidence))
-    if isinstance(model, LinearGaussian | DiscreteHMM):
-        assert model.log_evidence(batch)[1] == 0
