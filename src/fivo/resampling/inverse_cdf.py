@@ -1,13 +1,17 @@
-"""Ancestors from sorted points on the cumulative weights: the common half of every scheme."""
+"""Ancestors from sorted points on the cumulative weights: the common half of every scheme.
+
+Nothing here is larger than O(N): sums run in blocks as matrix products, and where the number of points below an edge
+is known in closed form, ancestors come from offspring counts instead of a search.
+"""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from fivo.weights import normalize
 
-
 SMALL = 64
-"""Up to this many particles, comparing all points with all weights at once is faster than any search."""
+"""Up to this many particles, comparing all points with all weights at once is faster than anything else."""
+_BLOCK = 32
 
 
 def cumulative_weights(log_weights: Float[Array, " particle"]) -> Float[Array, " particle"]:
@@ -16,15 +20,22 @@ def cumulative_weights(log_weights: Float[Array, " particle"]) -> Float[Array, "
 
 
 def cumulative(weights: Float[Array, " particle"]) -> Float[Array, " particle"]:
-    """Non-decreasing sums that grow at positive weights only.
+    """Non-decreasing sums that grow at positive weights only, whatever the rounding.
 
-    A parallel sum rounds differently at every entry, and may grow by a rounding error at a weight of zero; masked
-    sums of a small number all round alike.
+    Blocks are summed by one product with a triangular matrix, in which equal prefixes round alike. A block's sums are
+    kept between the end of the block before and its own end, which everything behind its last positive weight equals.
     """
-    if weights.shape[0] <= SMALL:
-        earlier = jnp.tril(jnp.ones((weights.shape[0],) * 2, bool))
+    size = weights.shape[0]
+    if size <= SMALL:
+        earlier = jnp.tril(jnp.ones((size, size), bool))
         return jnp.sum(jnp.where(earlier, weights[None, :], 0), axis=1)
-    return jnp.maximum.accumulate(jnp.where(weights > 0, jnp.cumsum(weights), 0))
+    num_blocks = -(-size // _BLOCK)
+    blocks = jnp.pad(weights, (0, num_blocks * _BLOCK - size)).reshape(num_blocks, _BLOCK)
+    within = blocks @ jnp.triu(jnp.ones((_BLOCK, _BLOCK), weights.dtype))
+    ends = cumulative(within[:, -1])[:, None]
+    starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
+    sums = jnp.where(within == within[:, -1:], ends, jnp.minimum(starts + within, ends))
+    return sums.reshape(-1)[:size]
 
 
 def ancestors_at(points: Float[Array, " draw"], cumulative: Float[Array, " particle"]) -> Int[Array, " draw"]:
@@ -39,3 +50,11 @@ def ancestors_at(points: Float[Array, " draw"], cumulative: Float[Array, " parti
     if cumulative.shape[0] <= SMALL:
         return jnp.sum(cumulative[None, :] <= points[:, None], axis=1, dtype=jnp.int32)
     return jnp.searchsorted(cumulative, points, side="right").astype(jnp.int32)
+
+
+def ancestors_of_counts(
+    points_below: Int[Array, " particle"], num_draws: int, dtype: jnp.dtype
+) -> Int[Array, " {num_draws}"]:
+    """Ancestors of sorted points, of which `points_below[j]` lie below the upper edge of particle j."""
+    edges = jnp.zeros(num_draws, dtype).at[points_below].add(1, mode="drop", indices_are_sorted=True)
+    return cumulative(edges).astype(jnp.int32)

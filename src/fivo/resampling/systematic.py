@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from fivo.resampling.inverse_cdf import ancestors_at, cumulative_weights
+from fivo.resampling.stratified import at_strata
 
 
 def systematic(
@@ -12,5 +12,4 @@ def systematic(
 ) -> Int[Array, " {num_draws}"]:
     """Ancestors at the points (i + u) / N with one u."""
     offset = jax.random.uniform(key, (), log_weights.dtype)
-    points = (jnp.arange(num_draws, dtype=log_weights.dtype) + offset) / num_draws
-    return ancestors_at(points, cumulative_weights(log_weights))
+    return at_strata(jnp.broadcast_to(offset, (num_draws,)), log_weights)

@@ -6,7 +6,6 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from fivo.batch import Batch
@@ -15,6 +14,7 @@ from fivo.models.contract import SequenceModel, past_pairs
 from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
 from fivo.smc.loop import scan
 from fivo.smc.step import Particles, StepInputs, initial_particles, smc_step, weight_dtype
+from fivo.smc.threefry import straight
 
 Record = Literal["log_weights", "ancestors", "latents"]
 
@@ -66,7 +66,7 @@ def filter(
     unknown = set(keep) - {"log_weights", "ancestors", "latents"}
     if unknown:
         raise InputError(f"got keep={sorted(unknown)} where log_weights, ancestors or latents were expected.")
-    keys = sequence_keys(key, batch.lengths.shape[0])
+    keys = straight(sequence_keys(key, batch.lengths.shape[0]))
     return _filter(model, batch, keys, get_scheme(resampling), criterion, num_particles, frozenset(keep))
 
 

@@ -27,7 +27,9 @@ MAX_RESIDUAL_BYTES = 2**30
 """What the backward pass may have stored of all steps before chunks are rematerialised: 1 GiB."""
 
 
-def scan(body: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], start: PyTree, inputs: PyTree) -> tuple[PyTree, PyTree]:
+def scan(
+    body: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], start: PyTree, inputs: PyTree
+) -> tuple[PyTree, PyTree]:
     """(last carry, outputs of all steps) of `body(carry, input) -> (carry, output)`."""
     flat_start, carry_tree = jax.tree.flatten(start)
     flat_inputs, input_tree = jax.tree.flatten(inputs)
@@ -55,7 +57,9 @@ def _step_type(leaf: jax.Array) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
 
 
-def _in_chunks(loop: "Loop", start: list, inputs: list, num_steps: int, num_chunks: int, length: int) -> tuple[list, list]:
+def _in_chunks(
+    loop: "Loop", start: list, inputs: list, num_steps: int, num_chunks: int, length: int
+) -> tuple[list, list]:
     whole = num_steps // length * length
     run = jax.checkpoint(loop) if loop.residual_bytes * num_steps > MAX_RESIDUAL_BYTES else loop
     chunked = [leaf[:whole].reshape(whole // length, length, *leaf.shape[1:]) for leaf in inputs]
@@ -166,7 +170,8 @@ class Loop:
             pull, operands, perturbed, outputs = residuals
             moving, slots = pull(jax.tree.map(_instantiate, cotangents, outputs))
             gradients = [
-                product.weight_gradient(x, g) for product, x, g in zip(self.products.values(), operands, slots, strict=True)
+                product.weight_gradient(x, g)
+                for product, x, g in zip(self.products.values(), operands, slots, strict=True)
             ]
             rest = iter(moving)
             return gradients, jax.tree.map(lambda flag: next(rest) if flag else None, perturbed.value)

@@ -1,0 +1,75 @@
+"""JAX's default random numbers, to the bit, computed in a straight line.
+
+On a CPU JAX runs the twenty rounds of Threefry-2x32 (Salmon et al. 2011) as a loop over whole arrays in memory;
+written out they fuse into one pass. Keys are JAX's own keys under another name, so nothing else changes.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.random import define_prng_impl
+from jaxtyping import Array, Key, UInt32
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+def hash_pair(key: UInt32[Array, "2"], high: UInt32[Array, "*n"], low: UInt32[Array, "*n"]) -> tuple[Array, Array]:
+    """Threefry-2x32 with twenty rounds of a pair of words."""
+    subkeys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(_PARITY))
+    x, y = high + subkeys[0], low + subkeys[1]
+    for group in range(5):
+        for rotation in _ROTATIONS[group % 2]:
+            x = x + y
+            y = x ^ ((y << jnp.uint32(rotation)) | (y >> jnp.uint32(32 - rotation)))
+        x = x + subkeys[(group + 1) % 3]
+        y = y + subkeys[(group + 2) % 3] + jnp.uint32(group + 1)
+    return x, y
+
+
+def _counters(shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """The high and low words of 0, 1, 2, …"""
+    size = math.prod(shape)
+    if size >= 2**32:
+        raise NotImplementedError("more than 2³² draws at once")
+    return jnp.zeros(shape, jnp.uint32), lax.iota(jnp.uint32, size).reshape(shape)
+
+
+def _split(key: Array, shape: tuple[int, ...]) -> Array:
+    # The barrier keeps keys from being computed again for each number drawn from them.
+    return lax.optimization_barrier(jnp.stack(hash_pair(key, *_counters(shape)), axis=-1))
+
+
+def _fold_in(key: Array, data: Array) -> Array:
+    return jnp.stack(hash_pair(key, jnp.zeros_like(data), data), axis=-1)
+
+
+def _random_bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
+    x, y = hash_pair(key, *_counters(shape))
+    if bit_width == 64:
+        return (x.astype(jnp.uint64) << jnp.uint64(32)) | y.astype(jnp.uint64)
+    return (x ^ y).astype({8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32}[bit_width])
+
+
+def _seed(seed: Array) -> Array:
+    return jax.random.key_data(jax.random.key(seed, impl="threefry2x32"))
+
+
+STRAIGHT = define_prng_impl(
+    key_shape=(2,),
+    seed=_seed,
+    split=_split,
+    random_bits=_random_bits,
+    fold_in=_fold_in,
+    name="fivo_threefry2x32",
+    tag="fivo",
+)
+
+
+def straight(keys: Key[Array, "*n"]) -> Key[Array, "*n"]:
+    """The same keys, drawn from in a straight line; keys of another generator stay as they are."""
+    if str(jax.random.key_impl(keys)) != "threefry2x32" or not jax.config.jax_threefry_partitionable:
+        return keys
+    return jax.random.wrap_key_data(jax.random.key_data(keys), impl=STRAIGHT)
