@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _LOCATIONS = {
     "Batch": "fivo.batch",
     "InputError": "fivo.errors",
-    "fit": "fivo.fit",
+    "fit": "fivo.fitting",
     "open_run": "fivo.evaluation",
     "load": "fivo.serialization",
     "save": "fivo.serialization",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from fivo.batch import Batch
     from fivo.errors import InputError
     from fivo.evaluation import open_run
-    from fivo.fit import fit
+    from fivo.fitting import fit
     from fivo.serialization import load, save
 
 

@@ -1,8 +1,10 @@
 """The command line: parse, call, print. Heavy imports wait until a command runs."""
 
+import os
+import re
 import sys
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from fivo import __version__
 from fivo.errors import InputError
@@ -21,14 +23,26 @@ app.command("fivo.cli.demo:demo", name="demo", help="ELBO, IWAE and FIVO on Bach
 
 
 def main() -> None:
-    """Run a command; a user's mistake is one sentence and exit code 2."""
+    """Run a command; a user's mistake is one sentence on standard error and exit code 2."""
     try:
-        app()
+        app(exit_on_error=False, print_error=False)
     except InputError as error:
         print(f"fivo: {error}", file=sys.stderr)
+        sys.exit(2)
+    except CycloptsError as error:
+        command = " ".join(["fivo", *(error.command_chain or ())])
+        print(f"fivo: {one_sentence(str(error))}; see `{command} --help`.", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("fivo: stopped; the same command goes on from the last checkpoint.", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
+        # Whoever read our output has gone; without this, Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def one_sentence(text: str) -> str:
+    """Several sentences joined, without the last period."""
+    joined = re.sub(r"[.?]\s+([A-Z])", lambda match: f"; {match[1].lower()}", " ".join(text.split()))
+    return joined.rstrip(".?")

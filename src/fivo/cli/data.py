@@ -80,12 +80,6 @@ def fetch(
     from fivo.cli.progress import Bar
     from fivo.data import fetch as fetch_dataset
 
-    with Bar(f"fetching {name}", 1) as bar:
-
-        def progress(done: int, total: int | None) -> None:
-            bar.total = total or done
-            bar.progress.update(bar.task, total=total)
-            bar.update(done)
-
-        result = fetch_dataset(name, source, data_dir, progress)
+    with Bar(f"fetching {name}") as bar:
+        result = fetch_dataset(name, source, data_dir, lambda done, total: bar.update(done, total=total))
     print(f"{name} is at {result.path}" + ("" if result.source else " (it was there already)"))

@@ -20,9 +20,11 @@ def demo(*, out: Path = Path("build/demo"), steps: int = 2000, seed: int = 0) ->
     import jax
     import numpy as np
 
-    from fivo.cli.progress import TrainingProgress, compilation_cache
+    from fivo.cli.caching import compilation_cache
+    from fivo.cli.progress import TrainingProgress
     from fivo.data import load
     from fivo.evaluation import evaluate, open_run, sample
+    from fivo.files import write_atomically
     from fivo.report import Line, Panel, panels, write_midi, write_pianoroll, write_wav
     from fivo.training import make_config, train
 
@@ -69,7 +71,7 @@ def demo(*, out: Path = Path("build/demo"), steps: int = 2000, seed: int = 0) ->
     write_midi(out / "piece.mid", piece)
     write_wav(out / "piece.wav", piece)
     write_pianoroll(out / "piece.png", piece)
-    (out / "bounds.json").write_text(json.dumps(results, indent=2))
+    write_atomically(out / "bounds.json", json.dumps(results, indent=2).encode())
     _print(results, out, time.monotonic() - started)
 
 

@@ -15,6 +15,7 @@ def evaluate(
     bounds: str = "elbo,iwae,fivo",
     repeats: int = 3,
     seed: int = 0,
+    batch_size: int | None = None,
     sequences: Annotated[bool, Parameter(negative=())] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     data_dir: Path | None = None,
@@ -35,6 +36,8 @@ def evaluate(
         Independent evaluations, for the standard error.
     seed
         Of the evaluations.
+    batch_size
+        Sequences scored at once; fewer take less memory, the estimates are the same. [as many as fit]
     sequences
         Also give the estimate of every sequence (with --json).
     as_json
@@ -42,19 +45,19 @@ def evaluate(
     data_dir
         Where datasets are looked up first.
     """
-    from fivo.cli.progress import Bar, compilation_cache
+    from fivo.cli.caching import compilation_cache
+    from fivo.cli.progress import Bar
     from fivo.evaluation import evaluate as evaluate_run
     from fivo.evaluation import open_run
 
     compilation_cache()
     trained = open_run(run, data_dir=data_dir)
     names = [name.strip().lower() for name in bounds.split(",")]
-    with Bar("evaluating", 1) as bar:
+    with Bar("evaluating") as bar:
 
         def progress(name: str, done: int, total: int) -> None:
-            bar.total = total
-            bar.progress.update(bar.task, total=total)
-            bar.update(done, label=f"{name} of {split}")
+            bar.label = f"{name} of {split}"
+            bar.update(done, total=total)
 
         result = evaluate_run(
             trained,
@@ -63,10 +66,14 @@ def evaluate(
             bounds=names,
             repeats=repeats,
             seed=seed,
+            batch_size=batch_size,
             per_sequence=sequences,
             progress=progress,
         )
-    print(json.dumps(result)) if as_json else print_table(result)
+    if as_json:
+        print(json.dumps(result, allow_nan=False))
+    else:
+        print_table(result)
 
 
 def print_table(result: dict[str, Any]) -> None:
@@ -75,9 +82,8 @@ def print_table(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     config = result["config"]
-    table = Table(
-        title=f"{config['model']} on {config['dataset']}, trained with {config['bound']} (N = {config['particles']}), step {result['steps']}"
-    )
+    trained = f"trained with {config['bound'].upper()} (N = {config['particles']})"
+    table = Table(title=f"{config['model'].upper()} on {config['dataset']}, {trained}, step {result['steps']}")
     for heading in (f"{result['split']}, N = {result['particles']}", "nats per step", "± s.e.", "nats per sequence"):
         table.add_column(heading, justify="left" if heading.startswith(result["split"]) else "right")
     for name, row in result["bounds"].items():
@@ -86,5 +92,5 @@ def print_table(result: dict[str, Any]) -> None:
     console = Console()
     console.print(table)
     reported = result["reported"]
-    rule = "its own bound" if config["bound"] == "fivo" else "the maximum over bounds"
+    rule = "its own bound" if config["bound"] == reported["bound"] == "fivo" else "the maximum over bounds"
     console.print(f"reported as in the paper ({rule}): {reported['nats_per_step']:.4f} ({reported['bound'].upper()})")

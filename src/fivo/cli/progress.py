@@ -1,44 +1,27 @@
 """Progress on a terminal, and quiet lines where there is none."""
 
-import os
 import sys
 import time
 from pathlib import Path
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 QUIET_SECONDS = 10.0
 
 
-def compilation_cache() -> None:
-    """Keep compiled programs on disk, so that the next start of the same run takes seconds."""
-    import jax
-
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(home / "fivo" / "compiled"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-
 class Bar:
-    """A progress bar on a terminal; elsewhere a line every ten seconds, on standard error."""
+    """A progress bar on a terminal; elsewhere a line every ten seconds. Both on standard error."""
 
-    def __init__(self, label: str, total: int) -> None:
+    def __init__(self, label: str, total: int | None = None) -> None:
         self.label, self.total = label, total
-        self.console = Console(stderr=True)
-        self.live = self.console.is_terminal
-        self.started = self.spoke = time.monotonic()
-        self.first: int | None = None
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-        )
-        self.progress = Progress(*columns, console=self.console, disable=not self.live, transient=True)
+        console = Console(stderr=True)
+        self.live = console.is_terminal
+        self.spoke = time.monotonic()
+        self.first: tuple[int, float] | None = None
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}")
+        self.progress = Progress(*columns, console=console, disable=not self.live, transient=True)
         self.task = self.progress.add_task(label, total=total, note="")
 
     def __enter__(self) -> Self:
@@ -48,18 +31,28 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def update(self, done: int, note: str = "", label: str | None = None) -> None:
-        """Say how far things are."""
-        self.progress.update(self.task, completed=done, note=note, description=label or self.label)
+    def update(self, done: int, *, total: int | None = None, rate: float | None = None, note: str = "") -> None:
+        """Say how far things are; `rate` is how much is done in a second, measured here if not given."""
+        self.total = self.total if total is None else total
+        note = ", ".join(part for part in (self._left(done, rate), note) if part)
+        self.progress.update(self.task, completed=done, total=self.total, note=note, description=self.label)
         now = time.monotonic()
-        self.first = done if self.first is None else self.first
         if not self.live and (now - self.spoke > QUIET_SECONDS or done == self.total):
-            rate = max(done - self.first, 1) / max(now - self.started, 1e-9)
-            left = time.strftime("%H:%M:%S", time.gmtime((self.total - done) / rate))
-            print(
-                f"{label or self.label} {done}/{self.total}, {left} left {note}".rstrip(), file=sys.stderr, flush=True
-            )
+            of = "" if self.total is None else f"/{self.total}"
+            print(f"{self.label} {done}{of}" + (f", {note}" if note else ""), file=sys.stderr, flush=True)
             self.spoke = now
+
+    def _left(self, done: int, rate: float | None) -> str:
+        now = time.monotonic()
+        if self.first is None or done < self.first[0]:
+            self.first = done, now
+        if rate is None:
+            start, since = self.first
+            rate = (done - start) / (now - since) if now > since else 0.0
+        if not rate or self.total is None:
+            return ""
+        seconds = round(max(self.total - done, 0) / rate)
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
 
 
 class TrainingProgress(Bar):
@@ -71,10 +64,11 @@ class TrainingProgress(Bar):
 
     def __call__(self, row: dict[str, Any]) -> None:
         self.validation = row.get("validation", self.validation)
-        note = f"{row['steps_per_second']:.1f} steps/s, bound {row['bound']:.3f}"
+        rate = row["steps_per_second"]
+        note = f"{rate:.1f} steps/s, bound {row['bound']:.3f}"
         if self.validation is not None:
             note += f", validation {self.validation:.3f}"
-        self.update(row["step"], note)
+        self.update(row["step"], rate=rate, note=note)
 
     def summary(self, out: Path, result: dict[str, Any]) -> None:
         """What training ended with."""

@@ -81,14 +81,18 @@ def train(
     for name in ("out", "config", "data_dir", "override"):
         given.pop(name, None)
 
-    from fivo.cli.progress import TrainingProgress, compilation_cache
+    import msgspec
+
+    from fivo.cli.caching import compilation_cache
+    from fivo.cli.progress import TrainingProgress
     from fivo.data import load
-    from fivo.training import make_config, read_config
+    from fivo.training import dataset_setting, make_config, read_config
     from fivo.training import train as run_training
 
     settings = make_config({**(read_config(config) if config else {}), **given})
-    compilation_cache()
     data = load(settings.dataset, data_dir=data_dir)
+    settings = msgspec.structs.replace(settings, dataset=dataset_setting(settings.dataset))
+    compilation_cache()
     with TrainingProgress(settings.steps) as progress:
         result = run_training(settings, out, data, override=override, report=progress)
     progress.summary(out, result)

@@ -6,14 +6,13 @@ from typing import Any
 import jax
 import msgspec
 import numpy as np
+from jaxtyping import Float
 
+from fivo.data import SPLITS
 from fivo.errors import InputError
 from fivo.evaluation.run import Run
 from fivo.training.build import BOUNDS, build_bound
-from fivo.training.scoring import nats_per_step, score
-
-SLOTS = 1024
-"""Particles of all sequences of a chunk together: bounds the memory at any N and length."""
+from fivo.training.scoring import nats_per_step, score, scoring_plan
 
 
 def evaluate(
@@ -24,48 +23,35 @@ def evaluate(
     bounds: Sequence[str] = BOUNDS,
     repeats: int = 3,
     seed: int = 0,
+    batch_size: int | None = None,
     per_sequence: bool = False,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> dict[str, Any]:
     """Bounds of the run's best model on a split, with standard errors over repeated evaluations.
 
     `reported` is the paper's number: FIVO for models trained with FIVO, else the maximum over the evaluated bounds
-    (which is the paper's own choice, and optimistic for those models).
+    (which is the paper's own choice, and optimistic for those models). `batch_size` bounds the sequences that are
+    scored at once, and changes no estimate.
     """
-    _check(run, split, particles, bounds, repeats)
-    key = jax.random.key(seed)
-    chunk = max(1, SLOTS // particles)
-    total = repeats * len(run.dataset.splits[split])
+    _check(split, particles, bounds, repeats, batch_size)
+    sequences, lengths = run.dataset.splits[split], run.dataset.lengths(split)
+    plan = scoring_plan(lengths, particles, passes=repeats, batch_size=batch_size)
     results = {}
     for name in bounds:
         bound = build_bound(name, particles, run.config)
-        draws = []
+        draws = np.zeros((repeats, len(sequences)))
         for repeat in range(repeats):
-            before = repeat * len(run.dataset.splits[split])
-            draws.append(
-                score(
-                    run.model,
-                    bound,
-                    run.dataset,
-                    split,
-                    key=jax.random.fold_in(key, repeat),
-                    chunk=chunk,
-                    progress=lambda done, _, name=name, before=before: progress(name, before + done, total),
-                )
-            )
-        rates = np.array([nats_per_step(values, run.dataset, split) for values in draws])
-        results[name] = {
-            "nats_per_step": float(rates.mean()),
-            "standard_error": float(rates.std(ddof=1) / np.sqrt(repeats)) if repeats > 1 else None,
-            "nats_per_sequence": float(np.mean(draws)),
-        }
+            key = jax.random.fold_in(jax.random.key(seed), repeat)
+
+            def advance(done: int, name: str = name, before: int = repeat * len(sequences)) -> None:
+                progress(name, before + done, repeats * len(sequences))
+
+            draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance)
+        _check_finite(draws, name, split)
+        results[name] = _summary(draws, lengths)
         if per_sequence:
-            results[name]["sequences"] = np.mean(draws, axis=0).tolist()
-    reported = (
-        "fivo"
-        if run.config.bound == "fivo" and "fivo" in results
-        else max(results, key=lambda name: results[name]["nats_per_step"])
-    )
+            results[name]["sequences"] = draws.mean(axis=0).tolist()
+    reported = _reported(run.config.bound, results)
     return {
         "split": split,
         "particles": particles,
@@ -78,11 +64,39 @@ def evaluate(
     }
 
 
-def _check(run: Run, split: str, particles: int, bounds: Sequence[str], repeats: int) -> None:
-    if split not in run.dataset.splits:
-        raise InputError(f"got split {split!r} where one of {', '.join(run.dataset.splits)} was expected.")
-    if particles < 1 or repeats < 1:
-        raise InputError(f"got particles={particles} and repeats={repeats} where at least 1 of each was expected.")
+def _summary(draws: Float[np.ndarray, "repeat sequence"], lengths: np.ndarray) -> dict[str, Any]:
+    """Means over the repeats; the standard error is unknown after a single one."""
+    repeats = len(draws)
+    rates = np.array([nats_per_step(values, lengths) for values in draws])
+    return {
+        "nats_per_step": float(rates.mean()),
+        "standard_error": float(rates.std(ddof=1) / np.sqrt(repeats)) if repeats > 1 else None,
+        "nats_per_sequence": float(draws.mean()),
+    }
+
+
+def _reported(trained_with: str, results: dict[str, dict[str, Any]]) -> str:
+    if trained_with == "fivo" and "fivo" in results:
+        return "fivo"
+    return max(results, key=lambda name: results[name]["nats_per_step"])
+
+
+def _check(split: str, particles: int, bounds: Sequence[str], repeats: int, batch_size: int | None) -> None:
+    if split not in SPLITS:
+        raise InputError(f"got split {split!r} where one of {', '.join(SPLITS)} was expected.")
+    counts = {"particles": particles, "repeats": repeats, "batch size": 1 if batch_size is None else batch_size}
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"got {name} {count} where at least 1 was expected.")
     unknown = [name for name in bounds if name not in BOUNDS]
     if unknown or not bounds:
         raise InputError(f"got bounds {', '.join(unknown) or 'none'} where some of {', '.join(BOUNDS)} were expected.")
+
+
+def _check_finite(draws: Float[np.ndarray, "repeat sequence"], name: str, split: str) -> None:
+    bad = ~np.isfinite(draws).all(axis=0)
+    if bad.any():
+        raise InputError(
+            f"the {name.upper()} of {split} sequence {int(np.argmax(bad))} is not finite: the model holds it for "
+            "impossible; evaluate an earlier or another run."
+        )

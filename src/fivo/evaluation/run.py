@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import jax
 
@@ -12,8 +13,8 @@ from fivo.data import load as load_dataset
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.training import RunDirectory, TrainConfig
-from fivo.training.build import build_model, training_bound
-from fivo.training.step import Trainer
+from fivo.training.build import build_model
+from fivo.training.step import trainable, with_parameters
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,7 @@ class Run:
     def model(self) -> SequenceModel:
         """The model with the best parameters so far."""
         template = build_model(self.config, self.dataset, key=jax.random.key(0))
-        trainer = Trainer(template, training_bound(self.config), self.config.learning_rate)
-        return trainer.model(serialization.load(self._checkpoint, trainer.parameters(template)))
+        return with_parameters(template, serialization.load(self._checkpoint, trainable(template)))
 
     @property
     def step(self) -> int:
@@ -37,23 +37,23 @@ class Run:
         return serialization.read_metadata(self._checkpoint)["step"]
 
     @property
-    def _checkpoint(self) -> os.PathLike:
+    def _checkpoint(self) -> Path:
         if not self.directory.best.exists():
             raise InputError(
                 f"{str(self.directory.path)!r} has no validated checkpoint yet; train it for at least "
-                f"{self.config.validate_every} steps."
+                f"{min(self.config.validate_every, self.config.steps)} steps."
             )
         return self.directory.best
 
 
 def open_run(
-    directory: str | os.PathLike, *, data_dir: str | os.PathLike | None = None, dataset: Dataset | None = None
+    directory: str | os.PathLike, *, data_dir: str | Path | None = None, dataset: Dataset | None = None
 ) -> Run:
     """The run of a directory; its dataset is found again under its name and must be the same."""
     files = RunDirectory(directory)
     config = files.config()
     dataset = load_dataset(config.dataset, data_dir=data_dir) if dataset is None else dataset
-    if dataset.fingerprint != files.provenance()["dataset_fingerprint"]:
+    if dataset.fingerprint != files.fingerprint():
         raise InputError(
             f"{str(directory)!r} was trained on other data than what {config.dataset!r} is now; restore that data."
         )

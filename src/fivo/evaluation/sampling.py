@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Key, Shaped
+from jaxtyping import Array, Key, PyTree, Shaped
 
 from fivo.batch import Batch
 from fivo.errors import InputError
@@ -44,10 +44,10 @@ def _continue(
 
 
 @eqx.filter_jit
-def _read(model: SequenceModel, frames: Shaped[Array, "time dim"]):
+def _read(model: SequenceModel, frames: Shaped[Array, "time dim"]) -> tuple[PyTree, PyTree]:
     """(past, memory) after the given frames."""
 
-    def step(carry, x: Shaped[Array, " dim"]):
+    def step(carry: tuple[PyTree, PyTree], x: Shaped[Array, " dim"]) -> tuple[tuple[PyTree, PyTree], None]:
         _, past, memory = model.encode_next(carry[1], x, None)
         return (past, memory), None
 

@@ -1,8 +1,18 @@
 """Training: a configuration, a dataset and a directory in; a run out."""
 
-from fivo.training.config import TrainConfig, make_config, read_config
+from fivo.training.config import TrainConfig, dataset_setting, make_config, read_config
 from fivo.training.loop import train
 from fivo.training.run_directory import RunDirectory
-from fivo.training.step import Metrics, Trainer
+from fivo.training.step import Metrics, Trainer, TrainState
 
-__all__ = ["Metrics", "RunDirectory", "TrainConfig", "Trainer", "make_config", "read_config", "train"]
+__all__ = [
+    "Metrics",
+    "RunDirectory",
+    "TrainConfig",
+    "TrainState",
+    "Trainer",
+    "dataset_setting",
+    "make_config",
+    "read_config",
+    "train",
+]

@@ -41,4 +41,9 @@ def training_bound(config: TrainConfig) -> Bound:
 
 def validation_bound(config: TrainConfig) -> Bound:
     """The run's own bound, which selects the best step."""
-    return build_bound(config.bound, config.validation_particles or config.particles, config)
+    return build_bound(config.bound, validation_particles(config), config)
+
+
+def validation_particles(config: TrainConfig) -> int:
+    """N of the validation bound."""
+    return config.validation_particles or config.particles

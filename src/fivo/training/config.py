@@ -1,5 +1,6 @@
 """What a training run is, as data: every command-line option of `fivo train` is a field here."""
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -7,9 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from fivo.data.registry import KNOWN
 from fivo.errors import InputError
 
-Positive = Annotated[int, Meta(ge=1)]
+Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=False):
@@ -23,10 +25,10 @@ class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     particles: Positive = 4
     resampling: Literal["multinomial", "stratified", "systematic", "residual"] = "multinomial"
     ess_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
-    learning_rate: Annotated[float, Meta(gt=0)] = 3e-4
+    learning_rate: Annotated[float, Meta(gt=0, le=1)] = 3e-4
     batch_size: Positive = 4
     steps: Positive = 20_000
-    seed: Annotated[int, Meta(ge=0)] = 0
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
     validate_every: Positive = 1_000
     validation_particles: Annotated[int, Meta(ge=0)] = 0
     """Particles of the validation bound; 0 means as many as in training."""
@@ -50,7 +52,16 @@ def make_config(settings: dict[str, Any]) -> TrainConfig:
     try:
         return msgspec.convert(settings, TrainConfig)
     except msgspec.ValidationError as error:
-        raise InputError(f"the settings are not valid: {error}.") from None
+        problem, _, name = str(error).removesuffix("`").partition(" - at `$.")
+        raise InputError(
+            f"the setting {name} is {settings.get(name)!r:.60}: {problem[0].lower()}{problem[1:].replace('`', '')}."
+        ) from None
+
+
+def dataset_setting(dataset: str) -> str:
+    """A known name as it is, a path made absolute: a run finds its data again from anywhere."""
+    path = os.path.expanduser(dataset)
+    return dataset if dataset in KNOWN or not os.path.exists(path) else os.path.abspath(path)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:

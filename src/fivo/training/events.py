@@ -7,16 +7,16 @@ from fivo.errors import InputError
 
 
 class EventWriter:
-    """Writes every number of a metrics row as a scalar."""
+    """Writes every number of a metrics row as a scalar; what was written after `step` is taken back."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, step: int) -> None:
         try:
             from tensorboardX import SummaryWriter
         except ImportError:
             raise InputError(
                 "TensorBoard events need an extra package; install it with: pip install 'fivo[tensorboard]'."
             ) from None
-        self.writer = SummaryWriter(str(directory / "events"))
+        self.writer = SummaryWriter(str(directory / "events"), purge_step=step + 1)
 
     def write(self, row: dict[str, Any]) -> None:
         for name, value in row.items():

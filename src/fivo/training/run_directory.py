@@ -55,11 +55,15 @@ class RunDirectory:
 
     def provenance(self) -> dict[str, Any]:
         """Versions and the dataset's fingerprint."""
-        return self._read_json("run.json")
+        return self._read_json("run.json", "restore it from a copy, or train in another directory")
+
+    def fingerprint(self) -> str | None:
+        """Of the data that the run was trained on."""
+        return self.provenance().get("dataset_fingerprint")
 
     def result(self) -> dict[str, Any]:
         """What training ended with."""
-        return self._read_json("result.json")
+        return self._read_json("result.json", "run `fivo train` with the run's settings to its end")
 
     def metrics(self) -> list[dict[str, Any]]:
         """All whole lines of the metrics, a torn last one left out."""
@@ -73,15 +77,25 @@ class RunDirectory:
                 break
         return rows
 
-    def open(self, config: TrainConfig, fingerprint: str, *, override: bool) -> None:
-        """Record a new run's settings, or check that an old one is continued with the same."""
-        if self.exists():
-            self._check_same(self.config(), config, override)
-            known = self.provenance()["dataset_fingerprint"]
-            if known != fingerprint:
+    def check(self, config: TrainConfig, fingerprint: str, *, override: bool) -> None:
+        """Refuse to continue a run on other data or, unless overridden, with other settings."""
+        if not self.exists():
+            return
+        old = self.config()
+        for name in TrainConfig.__struct_fields__:
+            was, now = getattr(old, name), getattr(config, name)
+            if was != now and name not in EXTENDABLE and not override:
                 raise InputError(
-                    f"{str(self.path)!r} was trained on other data under the name {config.dataset!r}; choose another --out."
+                    f"{str(self.path)!r} holds a run with {name}={was!r} where {now!r} was asked for; choose another "
+                    "--out, or pass --override to continue it with the new setting."
                 )
+        if self.fingerprint() != fingerprint:
+            raise InputError(
+                f"{str(self.path)!r} was trained on other data than {config.dataset!r} now is; choose another --out."
+            )
+
+    def record(self, config: TrainConfig, fingerprint: str) -> None:
+        """Write down what the run is about to be continued with; `config.toml` last, as it makes this a run."""
         provenance = {
             "dataset_fingerprint": fingerprint,
             "python": platform.python_version(),
@@ -100,7 +114,8 @@ class RunDirectory:
                 os.fsync(file.fileno())
         except OSError as error:
             raise InputError(
-                f"{str(self.metrics_path)!r} cannot be written ({error.strerror}); free some space and run the same command again."
+                f"{str(self.metrics_path)!r} cannot be written ({error.strerror}); free some space and run the same "
+                "command again."
             ) from error
 
     def forget_after(self, step: int) -> None:
@@ -115,7 +130,7 @@ class RunDirectory:
     def __enter__(self) -> Self:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(self.path / ".lock", "a")  # noqa: SIM115 (held until __exit__)
+            self._lock = open(self.path / ".lock", "a")
         except OSError as error:
             raise InputError(
                 f"{str(self.path)!r} cannot be written ({error.strerror}); choose another --out."
@@ -132,21 +147,13 @@ class RunDirectory:
     def __exit__(self, *_: object) -> None:
         self._lock.close()
 
-    def _check_same(self, old: TrainConfig, new: TrainConfig, override: bool) -> None:
-        for name in TrainConfig.__struct_fields__:
-            was, now = getattr(old, name), getattr(new, name)
-            if was != now and name not in EXTENDABLE and not override:
-                raise InputError(
-                    f"{str(self.path)!r} holds a run with {name}={was!r} where {now!r} was asked for; choose another --out, or "
-                    "pass --override to continue it with the new setting."
-                )
-
-    def _read_json(self, name: str) -> dict[str, Any]:
+    def _read_json(self, name: str, remedy: str) -> dict[str, Any]:
         try:
-            return json.loads((self.path / name).read_text())
+            value = json.loads((self.path / name).read_text())
         except FileNotFoundError:
-            raise InputError(f"{str(self.path)!r} has no {name}; train the run to its end first.") from None
-        except json.JSONDecodeError:
-            raise InputError(
-                f"{str(self.path / name)!r} is damaged; run `fivo train` with its settings again."
-            ) from None
+            raise InputError(f"{str(self.path)!r} has no {name}; {remedy}.") from None
+        except (OSError, ValueError):
+            value = None
+        if not isinstance(value, dict):
+            raise InputError(f"{str(self.path / name)!r} is damaged; {remedy}.")
+        return value

@@ -1,48 +1,72 @@
 """A bound's estimates for every sequence of a split, the same for any evaluation batch size."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Key, Shaped
 
 from fivo.batch import Batch
-from fivo.bounds import Bound, BoundResult
-from fivo.data import Dataset, evaluation_chunks, pad
+from fivo.bounds import Bound
+from fivo.data import Slots, evaluation_chunks, pad
+from fivo.data.buckets import MAX_BUCKETS, best_buckets, bucket_of
 from fivo.models import SequenceModel
+from fivo.training.compiling import compiler_options
+
+SLOTS = 1024
+"""Particles of all sequences of a chunk together: bounds the memory at any N and length."""
+COMPILATION = 2**21
+"""Particle-steps that take about as long as compiling a program for one more shape."""
+
+Lengths = Shaped[np.ndarray, " sequence"]
+
+
+def scoring_plan(
+    lengths: Lengths, num_particles: int, *, passes: int = 1, batch_size: int | None = None
+) -> list[Slots]:
+    """Chunks of sequences that share a shape; `batch_size` at once, by default as many as memory allows.
+
+    Pads to the few lengths that make `passes` over the sequences cheapest, compilation included: small splits have
+    one shape, large ones many. What a sequence is padded to does not depend on the batch size.
+    """
+    choices = {best_buckets(lengths, count) for count in range(1, MAX_BUCKETS + 1)}
+
+    def cost(buckets: tuple[int, ...]) -> float:
+        padded = np.asarray(buckets)[bucket_of(lengths, buckets)].sum()
+        return float(padded) * num_particles * passes + len(buckets) * COMPILATION
+
+    chunk = max(1, SLOTS // num_particles) if batch_size is None else batch_size
+    return evaluation_chunks(lengths, chunk, min(choices, key=cost))
 
 
 def score(
     model: SequenceModel,
     bound: Bound,
-    dataset: Dataset,
-    split: str,
+    sequences: Sequence[np.ndarray],
+    plan: Sequence[Slots],
     *,
     key: Key[Array, ""],
-    chunk: int = 4,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Float[np.ndarray, " sequence"]:
-    """log p̂ of every sequence; sequence i draws from the i-th key, so chunks and padding change nothing but rounding."""
-    sequences = dataset.splits[split]
+    """log p̂ of every sequence; the i-th draws from the i-th key, so chunks and padding change nothing but rounding."""
     keys = jax.random.split(key, len(sequences))
     values = np.zeros(len(sequences))
     done = 0
-    for indices, padded_length in evaluation_chunks(dataset.lengths(split), chunk):
+    for indices, padded_length in plan:
         batch = device_batch(sequences, indices, padded_length)
-        log_evidence = _score(bound, model, batch, keys[np.maximum(indices, 0)])
+        log_evidence = _compiled()(bound, model, batch, keys[np.maximum(indices, 0)])
         real = indices >= 0
         values[indices[real]] = np.asarray(log_evidence)[real]
         done += int(real.sum())
-        if progress is not None:
-            progress(done, len(sequences))
+        progress(done)
     return values
 
 
-def nats_per_step(values: Float[np.ndarray, " sequence"], dataset: Dataset, split: str) -> float:
+def nats_per_step(values: Float[np.ndarray, " sequence"], lengths: Lengths) -> float:
     """Sum of log p̂ over the split by the sum of lengths: the paper's convention, not the mean of ratios."""
-    return float(np.sum(values) / np.sum(dataset.lengths(split)))
+    return float(np.sum(values) / np.sum(lengths))
 
 
 def device_batch(sequences: Sequence[np.ndarray], indices: np.ndarray, padded_length: int) -> Batch:
@@ -51,7 +75,11 @@ def device_batch(sequences: Sequence[np.ndarray], indices: np.ndarray, padded_le
     return Batch(jnp.asarray(observations), jnp.asarray(lengths, jnp.int32))
 
 
-@eqx.filter_jit
 def _score(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> Float[Array, " batch"]:
-    result: BoundResult = bound(model, batch, key=keys)
-    return result.log_evidence
+    return bound(model, batch, key=keys).log_evidence
+
+
+@cache
+def _compiled() -> Callable[[Bound, SequenceModel, Batch, Key[Array, " batch"]], Float[Array, " batch"]]:
+    """Made at first use: importing a library must not choose a device."""
+    return jax.jit(_score, compiler_options=compiler_options())

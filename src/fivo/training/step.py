@@ -1,5 +1,6 @@
 """One optimiser step: the gradient of -mean(log p̂_b / T_b), summed over micro-batches, and Adam."""
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -8,11 +9,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from fivo.batch import Batch
 from fivo.bounds import Bound, BoundResult
 from fivo.models import SequenceModel
+from fivo.training.compiling import compiler_options
 
 
 class Metrics(NamedTuple):
@@ -25,66 +27,101 @@ class Metrics(NamedTuple):
     gradient_norm: Float[Array, ""]
 
 
-class Trainer:
-    """The compiled training step of a model's structure, a bound and an optimiser.
+class TrainState(NamedTuple):
+    """What a step changes: plain pytrees of arrays."""
 
-    Parameters and optimiser state are plain pytrees of arrays, given to a step and returned by it; their buffers
-    are reused. Compiles once per batch shape.
+    parameters: PyTree
+    optimiser: PyTree
+
+
+class Trainer:
+    """The compiled training step of a model's structure, a bound and Adam; compiles once per batch shape.
+
+    The buffers of the state given to a step are reused for the one it returns.
     """
 
     def __init__(self, model: SequenceModel, bound: Bound, learning_rate: float) -> None:
-        self.static = eqx.filter(model, eqx.is_inexact_array, inverse=True)
+        self.template = model
         self.bound = bound
         self.optimiser = optax.adam(learning_rate)
         self.compilations = 0
-        self._whole_step = jax.jit(self._step, donate_argnums=(0, 1))
-        self._accumulate = jax.jit(self._add_gradient, donate_argnums=(1,))
-        self._update = jax.jit(self._apply, donate_argnums=(0, 1))
-        self._nothing = jax.jit(lambda parameters: (jax.tree.map(jnp.zeros_like, parameters), Metrics(*[0.0] * 5)))
+        """Batch shapes that a gradient was compiled for."""
+        self.compiling_seconds = 0.0
+        options = compiler_options()
+        self._whole_step = jax.jit(self._step, donate_argnums=0, compiler_options=options)
+        self._accumulate = jax.jit(self._add_gradient, donate_argnums=1, compiler_options=options)
+        self._update = jax.jit(self._apply, donate_argnums=0, compiler_options=options)
+        self._nothing = jax.jit(nothing)
 
-    def parameters(self, model: SequenceModel) -> PyTree:
-        """The trainable arrays of a model."""
-        return eqx.filter(model, eqx.is_inexact_array)
+    def start(self) -> TrainState:
+        """The state of the untrained model."""
+        # Copies: a step reuses the buffers, and the model's own stay the caller's.
+        parameters = jax.tree.map(jnp.copy, trainable(self.template))
+        return TrainState(parameters, self.optimiser.init(parameters))
 
-    def model(self, parameters: PyTree) -> SequenceModel:
-        """The model with these parameters."""
-        return eqx.combine(parameters, self.static)
+    def model(self, state: TrainState) -> SequenceModel:
+        """The model as trained so far."""
+        return with_parameters(self.template, state.parameters)
 
-    def __call__(
-        self, parameters: PyTree, optimiser_state: PyTree, batches: Sequence[Batch], key: Key[Array, ""]
-    ) -> tuple[PyTree, PyTree, Metrics]:
-        """New parameters and optimiser state after one step over all micro-batches."""
+    def __call__(self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
+        """The state after one step over all micro-batches, which are of one size."""
+        known, started = self.compilations, time.monotonic()
+        outcome = self._take(state, batches, key)
+        if self.compilations > known:
+            self.compiling_seconds += time.monotonic() - started
+        return outcome
+
+    def _take(self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
         if len(batches) == 1:
-            return self._whole_step(parameters, optimiser_state, batches[0], key)
-        total = self._nothing(parameters)
+            return self._whole_step(state, batches[0], key)
+        total = self._nothing(state.parameters)
         for index, batch in enumerate(batches):
-            total = self._accumulate(parameters, total, batch, jax.random.fold_in(key, index))
-        return self._update(parameters, optimiser_state, total, len(batches))
+            total = self._accumulate(state.parameters, total, batch, jax.random.fold_in(key, index))
+        return self._update(state, total, len(batches))
 
     def _gradient(self, parameters: PyTree, batch: Batch, key: Key[Array, ""]) -> tuple[PyTree, Metrics]:
-        self.compilations += 1
-        loss = partial(negative_bound, self.static, self.bound, batch, key)
+        self.compilations += 1  # runs when traced, which is once per shape
+        loss = partial(negative_bound, self.template, self.bound, batch, key)
         gradient, result = jax.grad(loss, has_aux=True)(parameters)
         return gradient, summarise(result, batch)
 
-    def _step(self, parameters: PyTree, optimiser_state: PyTree, batch: Batch, key: Key[Array, ""]):
-        return self._apply(parameters, optimiser_state, self._gradient(parameters, batch, key), 1)
+    def _step(self, state: TrainState, batch: Batch, key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
+        return self._apply(state, self._gradient(state.parameters, batch, key), 1)
 
-    def _add_gradient(self, parameters: PyTree, total: PyTree, batch: Batch, key: Key[Array, ""]):
+    def _add_gradient(
+        self, parameters: PyTree, total: tuple[PyTree, Metrics], batch: Batch, key: Key[Array, ""]
+    ) -> tuple[PyTree, Metrics]:
         return jax.tree.map(jnp.add, total, self._gradient(parameters, batch, key))
 
-    def _apply(self, parameters: PyTree, optimiser_state: PyTree, total: tuple[PyTree, Metrics], count):
+    def _apply(
+        self, state: TrainState, total: tuple[PyTree, Metrics], count: int | Int[Array, ""]
+    ) -> tuple[TrainState, Metrics]:
         gradient, metrics = jax.tree.map(lambda leaf: leaf / count, total)
-        updates, optimiser_state = self.optimiser.update(gradient, optimiser_state, parameters)
+        updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.parameters)
         metrics = metrics._replace(gradient_norm=optax.global_norm(gradient))
-        return optax.apply_updates(parameters, updates), optimiser_state, metrics
+        return TrainState(optax.apply_updates(state.parameters, updates), optimiser), metrics
+
+
+def trainable(model: SequenceModel) -> PyTree:
+    """The float arrays of a model; its fixed statistics are among them, and their gradient is zero."""
+    return eqx.filter(model, eqx.is_inexact_array)
+
+
+def with_parameters(model: SequenceModel, parameters: PyTree) -> SequenceModel:
+    """The model with other float arrays."""
+    return eqx.combine(parameters, model)
+
+
+def nothing(parameters: PyTree) -> tuple[PyTree, Metrics]:
+    """The gradient and the metrics of no batch."""
+    return jax.tree.map(jnp.zeros_like, parameters), Metrics(*(jnp.zeros(()) for _ in Metrics._fields))
 
 
 def negative_bound(
-    static: PyTree, bound: Bound, batch: Batch, key: Key[Array, ""], parameters: PyTree
+    template: SequenceModel, bound: Bound, batch: Batch, key: Key[Array, ""], parameters: PyTree
 ) -> tuple[Float[Array, ""], BoundResult]:
     """-mean over the batch of (log p̂_b / T_b)."""
-    result = bound(eqx.combine(parameters, static), batch, key=key)
+    result = bound(with_parameters(template, parameters), batch, key=key)
     return -jnp.mean(result.log_evidence / batch.lengths), result
 
 

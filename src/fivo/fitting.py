@@ -1,20 +1,22 @@
 """Training from Python in one call."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from fivo.data import Dataset
 from fivo.data import load as load_dataset
 from fivo.evaluation import Run, open_run
-from fivo.training import make_config, train
+from fivo.training import dataset_setting, make_config, train
 from fivo.training.loop import Report
 
 
 def fit(
-    dataset: str | Dataset = "bach",
+    dataset: str | Path | Dataset = "bach",
     *,
     out: str | os.PathLike,
-    data_dir: str | os.PathLike | None = None,
+    data_dir: str | Path | None = None,
+    override: bool = False,
     report: Report = lambda row: None,
     **settings: Any,
 ) -> Run:
@@ -22,7 +24,8 @@ def fit(
 
     `settings` are the options of `fivo train`. A run that was interrupted is continued; one that is done is only read.
     """
-    name = dataset.name if isinstance(dataset, Dataset) else str(dataset)
+    name = dataset.name if isinstance(dataset, Dataset) else dataset_setting(str(dataset))
+    config = make_config({"dataset": name, **settings})
     data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, data_dir=data_dir)
-    train(make_config({"dataset": name, **settings}), out, data, report=report)
+    train(config, out, data, override=override, report=report)
     return open_run(out, dataset=data)
