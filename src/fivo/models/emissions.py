@@ -5,9 +5,9 @@ from typing import Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import numpyro.distributions as dist
 from jax import lax
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Shaped
 
 from fivo.errors import InputError
@@ -50,7 +50,7 @@ class BernoulliEmission(eqx.Module):
 
     mean: Float[Array, " dim"]
 
-    def __init__(self, train_mean: Float[np.ndarray | Array, " dim"]) -> None:
+    def __init__(self, train_mean: ArrayLike) -> None:
         self.mean = _fixed(train_mean, 1)
         if not bool(jnp.all((self.mean >= 0) & (self.mean <= 1))):
             raise InputError("got a training mean outside of [0, 1] where Bernoulli rates were expected.")
@@ -79,7 +79,7 @@ class NormalEmission(eqx.Module):
 
     mean: Float[Array, " dim"]
 
-    def __init__(self, train_mean: Float[np.ndarray | Array, " dim"]) -> None:
+    def __init__(self, train_mean: ArrayLike) -> None:
         self.mean = _fixed(train_mean, 1)
 
     @property
@@ -105,7 +105,7 @@ class CategoricalEmission(eqx.Module):
 
     rates: Float[Array, "dim symbol"]
 
-    def __init__(self, train_rates: Float[np.ndarray | Array, "dim symbol"]) -> None:
+    def __init__(self, train_rates: ArrayLike) -> None:
         self.rates = _fixed(train_rates, 2)
         if not bool(jnp.all(self.rates >= 0)):
             raise InputError("got negative training rates where those of symbols were expected.")
@@ -154,7 +154,7 @@ def diagonal_normal(
     return dist.Normal(loc if mean is None else mean + loc, scale)
 
 
-def _fixed(statistics: Float[np.ndarray | Array, "..."], ndim: int) -> Float[Array, "..."]:
+def _fixed(statistics: ArrayLike, ndim: int) -> Float[Array, "..."]:
     """Statistics of the training data as an array, which gradients never reach."""
     array = jnp.asarray(statistics, jnp.float32)
     if array.ndim != ndim or not array.size or not bool(jnp.all(jnp.isfinite(array))):
