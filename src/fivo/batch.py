@@ -26,9 +26,9 @@ class Batch(eqx.Module):
     @classmethod
     def from_sequences(
         cls,
-        sequences: Sequence,
+        sequences: Sequence | np.ndarray | Array,
         *,
-        mask: Sequence | None = None,
+        mask: Sequence | np.ndarray | Array | None = None,
         missing: Literal["nan"] | None = None,
         pad_to: int | None = None,
     ) -> "Batch":
@@ -97,7 +97,9 @@ def _as_frames(x: object, name: str) -> np.ndarray:
     return array
 
 
-def _entry_masks(arrays: list[np.ndarray], mask: Sequence | None, missing: str | None) -> list[np.ndarray] | None:
+def _entry_masks(
+    arrays: list[np.ndarray], mask: Sequence | np.ndarray | Array | None, missing: str | None
+) -> list[np.ndarray] | None:
     if mask is not None:
         masks = [np.asarray(m, bool) for m in mask]
         if len(masks) != len(arrays) or any(m.shape != x.shape for m, x in zip(masks, arrays, strict=True)):

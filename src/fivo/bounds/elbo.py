@@ -5,11 +5,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from fivo.batch import Batch
-from fivo.bounds.fivo import check_particles
 from fivo.bounds.result import BoundResult, bound_info
 from fivo.models.contract import SequenceModel
 from fivo.resampling import Never
 from fivo.smc import filter
+from fivo.smc.step import check_particles
 
 
 class ELBO(eqx.Module):

@@ -5,10 +5,10 @@ from jaxtyping import Array, Key
 
 from fivo.batch import Batch
 from fivo.bounds.result import BoundResult, bound_info
-from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
 from fivo.smc import filter
+from fivo.smc.step import check_particles
 
 
 class FIVO(eqx.Module):
@@ -36,9 +36,3 @@ class FIVO(eqx.Module):
             keep=(),
         )
         return BoundResult(result.log_evidence, bound_info(result))
-
-
-def check_particles(num_particles: int) -> None:
-    """Refuse anything but a positive whole number."""
-    if not isinstance(num_particles, int) or num_particles < 1:
-        raise InputError(f"got num_particles={num_particles!r} where a whole number of at least 1 was expected.")

@@ -4,10 +4,11 @@ import equinox as eqx
 from jaxtyping import Array, Key
 
 from fivo.batch import Batch
-from fivo.bounds.fivo import FIVO, check_particles
+from fivo.bounds.fivo import FIVO
 from fivo.bounds.result import BoundResult
 from fivo.models.contract import SequenceModel
 from fivo.resampling import Never
+from fivo.smc.step import check_particles
 
 
 class IWAE(eqx.Module):

@@ -253,7 +253,11 @@ def _check(given: LinearGaussianParameters, proposal: str) -> None:
                 f"{name} has shape {np.shape(value)} where {shape} was expected from emission_matrix [dim, state] of "
                 f"shape {np.shape(given.emission_matrix)}."
             )
-        if "covariance" in name and not isinstance(value, jax.core.Tracer):
+        if isinstance(value, jax.core.Tracer):
+            continue
+        if not np.isfinite(np.asarray(value, float)).all():
+            raise InputError(f"{name} holds NaN or infinite values; give finite numbers.")
+        if "covariance" in name:
             _check_covariance(name, np.asarray(value, float))
 
 

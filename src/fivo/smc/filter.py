@@ -13,7 +13,7 @@ from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
 from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
 from fivo.smc.loop import scan
-from fivo.smc.step import Particles, StepInputs, initial_particles, smc_step, weight_dtype
+from fivo.smc.step import Particles, StepInputs, check_particles, initial_particles, smc_step, weight_dtype
 from fivo.smc.threefry import straight
 
 Record = Literal["log_weights", "ancestors", "latents"]
@@ -61,8 +61,7 @@ def filter(
 
     `key` is one key, split per sequence, or one key per sequence. `keep` names the per-particle records to store.
     """
-    if num_particles < 1:
-        raise InputError(f"got num_particles={num_particles} where at least 1 was expected.")
+    check_particles(num_particles)
     unknown = set(keep) - {"log_weights", "ancestors", "latents"}
     if unknown:
         raise InputError(f"got keep={sorted(unknown)} where log_weights, ancestors or latents were expected.")
@@ -72,8 +71,11 @@ def filter(
 
 def sequence_keys(key: Key[Array, "*batch"], num_sequences: int) -> Key[Array, " sequence"]:
     """One key per sequence, from one key or from as many."""
-    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+    kind = getattr(key, "dtype", None)
+    if kind == jnp.uint32:
         key = jax.random.wrap_key_data(key)
+    elif kind is None or not jnp.issubdtype(kind, jax.dtypes.prng_key):
+        raise InputError(f"got key={key!r} where a random key was expected; make one with jax.random.key.")
     if key.ndim == 0:
         return jax.random.split(key, num_sequences)
     if key.shape != (num_sequences,):

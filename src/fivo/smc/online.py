@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
-from fivo.smc.step import Particles, StepInfo, StepInputs, initial_particles, smc_step, weight_dtype
+from fivo.smc.step import Particles, StepInfo, StepInputs, check_particles, initial_particles, smc_step, weight_dtype
 
 
 class OnlineState(eqx.Module):
@@ -42,8 +42,7 @@ def init(
     criterion: Criterion = ESSBelow(0.5),
 ) -> OnlineState:
     """A filter that has seen nothing yet."""
-    if num_particles < 1:
-        raise InputError(f"got num_particles={num_particles} where at least 1 was expected.")
+    check_particles(num_particles)
     if not model.causal:
         raise InputError(
             "this model's proposal reads future frames and cannot filter one frame at a time; use smc.filter on whole "

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
+from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
 from fivo.resampling import Criterion, Never, Scheme
@@ -128,6 +129,12 @@ def initial_particles(model: SequenceModel, past: PyTree, num_particles: int) ->
     )
     dtype = weight_dtype(model)
     return Particles(state, jnp.full((num_particles,), -jnp.log(jnp.asarray(num_particles, dtype)), dtype))
+
+
+def check_particles(num_particles: int) -> None:
+    """Refuse anything but a positive whole number."""
+    if not isinstance(num_particles, int) or num_particles < 1:
+        raise InputError(f"got num_particles={num_particles!r} where a whole number of at least 1 was expected.")
 
 
 def select(flag: Bool[Array, ""], new: PyTree, old: PyTree) -> PyTree:

@@ -1,0 +1,271 @@
+"""Bad input: one sentence that says what was given and expected, or a defined result where it is no error."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jaxtyping
+import numpy as np
+import pytest
+
+import fivo
+from fivo import Batch, InputError
+from fivo.bounds import ELBO, FIVO, IWAE
+from fivo.models import DiscreteHMM, LinearGaussian, StochasticVolatility
+from fivo.resampling import SCHEMES, ESSBelow, Every
+from fivo.weights import effective_sample_size, log_mean_exp, log_sum_exp, normalize
+from tests.fast import fast_jit
+from tests.sentences import assert_one_sentence
+
+X = np.zeros((3, 2))
+KEY = jax.random.key(0)
+
+
+def linear_gaussian(**changes):
+    given = {
+        "transition_matrix": 0.9 * np.eye(2),
+        "transition_covariance": np.eye(2),
+        "emission_matrix": np.ones((1, 2)),
+        "emission_covariance": np.eye(1),
+        "initial_mean": np.zeros(2),
+        "initial_covariance": np.eye(2),
+    }
+    return LinearGaussian(**given | changes)
+
+
+def hidden_markov(**changes):
+    given = {
+        "initial_probs": np.array([0.5, 0.5]),
+        "transition_probs": np.array([[0.9, 0.1], [0.2, 0.8]]),
+        "emission_probs": np.array([[0.6, 0.4, 0.0], [0.3, 0.7, 0.0]]),
+    }
+    return DiscreteHMM(**given | changes)
+
+
+def small_batch():
+    return Batch.from_sequences([np.zeros((3, 1)), np.ones((2, 1))])
+
+
+def run(**setting):
+    return fivo.smc.filter(linear_gaussian(), small_batch(), **{"num_particles": 2, "key": KEY} | setting)
+
+
+REFUSED = {
+    "no sequences": (lambda: Batch.from_sequences([]), "at least one"),
+    "one array for a list": (lambda: Batch.from_sequences(X), "(3, 2)"),
+    "one dimension": (lambda: Batch.from_sequences([np.zeros(4)]), "(4,)"),
+    "three dimensions": (lambda: Batch.from_sequences([np.zeros((2, 2, 2))]), "(2, 2, 2)"),
+    "a ragged sequence": (lambda: Batch.from_sequences([[[1.0], [1.0, 2.0]]]), "sequence 0"),
+    "words": (lambda: Batch.from_sequences([[["a"], ["b"]]]), "sequence 0"),
+    "frames of two sizes": (lambda: Batch.from_sequences([X, np.zeros((3, 4))]), "4"),
+    "no frames": (lambda: Batch.from_sequences([X, np.zeros((0, 2))]), "sequence 1"),
+    "NaN": (lambda: Batch.from_sequences([X, np.full((3, 2), np.nan)]), "sequence 1 holds NaN"),
+    "an observed NaN": (
+        lambda: Batch.from_sequences([np.full((3, 2), np.nan)], mask=[np.eye(3, 2) > 0]),
+        "sequence 0 holds NaN",
+    ),
+    "infinity": (lambda: Batch.from_sequences([np.full((3, 2), np.inf)], missing="nan"), "infinite"),
+    "a mask too few": (lambda: Batch.from_sequences([X, X], mask=[X == 0]), "mask"),
+    "a mask of another shape": (lambda: Batch.from_sequences([X], mask=[np.ones((3, 1), bool)]), "mask"),
+    "mask and NaN": (lambda: Batch.from_sequences([X], mask=[X == 0], missing="nan"), "drop one"),
+    "too little padding": (lambda: Batch.from_sequences([X], pad_to=2), "pad_to=2"),
+    "no particles": (lambda: run(num_particles=0), "num_particles=0"),
+    "no particles in a stream": (
+        lambda: fivo.smc.init(linear_gaussian(), num_particles=0, key=KEY),
+        "num_particles=0",
+    ),
+    "no particles in FIVO": (lambda: FIVO(0), "num_particles=0"),
+    "no particles in IWAE": (lambda: IWAE(-1), "num_particles=-1"),
+    "no particles in ELBO": (lambda: ELBO(0), "num_particles=0"),
+    "half a particle": (lambda: FIVO(2.5), "2.5"),
+    "half a particle in a filter": (lambda: run(num_particles=2.5), "2.5"),
+    "a key that is a number": (lambda: run(key=0), "key"),
+    "too few keys": (lambda: run(key=jax.random.split(KEY, 3)), "(3,)"),
+    "keys in a table": (lambda: run(key=jax.random.split(KEY, (2, 2))), "(2, 2)"),
+    "an unknown scheme": (lambda: run(resampling="sytematic"), "sytematic"),
+    "an unknown scheme of FIVO": (lambda: FIVO(4, "sytematic"), "sytematic"),
+    "an unknown record": (lambda: run(keep=("weights",)), "weights"),
+    "a fraction above one": (lambda: ESSBelow(1.5), "1.5"),
+    "a negative fraction": (lambda: ESSBelow(-0.1), "-0.1"),
+    "every zeroth step": (lambda: Every(0), "Every(0)"),
+    "an indefinite covariance": (
+        lambda: linear_gaussian(transition_covariance=np.array([[1.0, 2.0], [2.0, 1.0]])),
+        "transition_covariance is not positive definite",
+    ),
+    "a singular covariance": (
+        lambda: linear_gaussian(initial_covariance=np.zeros((2, 2))),
+        "initial_covariance is not positive definite",
+    ),
+    "an asymmetric covariance": (
+        lambda: linear_gaussian(transition_covariance=np.array([[1.0, 0.5], [0.0, 1.0]])),
+        "transition_covariance is not symmetric",
+    ),
+    "a covariance with NaN": (
+        lambda: linear_gaussian(emission_covariance=np.full((1, 1), np.nan)),
+        "emission_covariance holds NaN",
+    ),
+    "a matrix with infinity": (
+        lambda: linear_gaussian(transition_matrix=np.full((2, 2), np.inf)),
+        "transition_matrix holds NaN or infinite",
+    ),
+    "a matrix of the wrong shape": (
+        lambda: linear_gaussian(transition_matrix=np.eye(3)),
+        "transition_matrix has shape (3, 3) where (2, 2)",
+    ),
+    "an emission matrix that is none": (lambda: linear_gaussian(emission_matrix=np.ones(2)), "(2,)"),
+    "an unknown proposal of LinearGaussian": (lambda: linear_gaussian(proposal="best"), "'best'"),
+    "an unknown proposal of DiscreteHMM": (lambda: hidden_markov(proposal="best"), "'best'"),
+    "an unknown proposal of StochasticVolatility": (lambda: StochasticVolatility(proposal="best"), "'best'"),
+    "probabilities above one": (
+        lambda: hidden_markov(initial_probs=np.array([0.5, 0.6])),
+        "initial_probs is not a table of probabilities",
+    ),
+    "negative probabilities": (
+        lambda: hidden_markov(transition_probs=np.array([[1.5, -0.5], [0.2, 0.8]])),
+        "transition_probs is not a table of probabilities",
+    ),
+    "probabilities of the wrong shape": (
+        lambda: hidden_markov(transition_probs=np.array([[1.0]])),
+        "transition_probs has shape (1, 1) where (2, 2)",
+    ),
+    "an explosive volatility": (lambda: StochasticVolatility(persistence=(1.0,)), "persistence=[1.0]"),
+    "a negative volatility": (lambda: StochasticVolatility(scale=(-0.3,)), "scale=[-0.3]"),
+    "series that differ": (lambda: StochasticVolatility(mean=(0.0, 1.0)), "(2,)"),
+}
+
+
+@pytest.fixture(autouse=True)
+def unannotated():
+    """Users run without the type checker of the tests, which would speak first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_one_sentence(name):
+    act, part = REFUSED[name]
+    with pytest.raises(InputError) as refusal:
+        act()
+    assert_one_sentence(refusal.value, part)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A good file and its content."""
+    path, tree = tmp_path / "good.safetensors", {"a": jnp.arange(3.0), "b": jnp.ones((2, 2))}
+    fivo.save(path, tree)
+    return path, tree
+
+
+def test_a_good_file_comes_back(saved):
+    path, tree = saved
+    assert jax.tree.all(jax.tree.map(np.array_equal, fivo.load(path, like=tree), tree))
+
+
+@pytest.mark.parametrize("size", [0, 4, 8, 40, -1])
+def test_a_truncated_file(saved, size):
+    path, tree = saved
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(InputError) as refusal:
+        fivo.load(path, like=tree)
+    assert_one_sentence(refusal.value, str(path), "not a whole safetensors file")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"an ordinary text file, and no arrays in it\n", b"\xff" * 64, b"\x80\x04\x95pickle.", b"PK\x03\x04" * 8],
+    ids=["text", "ones", "pickle", "zip"],
+)
+def test_a_foreign_file(saved, content):
+    path, tree = saved
+    path.write_bytes(content)
+    for read in (lambda: fivo.load(path, like=tree), lambda: fivo.serialization.read_metadata(path)):
+        with pytest.raises(InputError) as refusal:
+            read()
+        assert_one_sentence(refusal.value, str(path), "not a whole safetensors file")
+
+
+def test_no_file(saved):
+    path, tree = saved
+    with pytest.raises(InputError) as refusal:
+        fivo.load(path.with_name("none"), like=tree)
+    assert_one_sentence(refusal.value, "does not exist")
+    with pytest.raises(InputError) as refusal:
+        fivo.load(path.parent, like=tree)
+    assert_one_sentence(refusal.value, str(path.parent))
+
+
+@pytest.mark.parametrize(
+    ("like", "part"),
+    [
+        ({"a": jnp.arange(3.0)}, "b"),
+        ({"a": jnp.arange(3.0), "b": jnp.ones((2, 2)), "c": jnp.ones(1)}, "c"),
+        ({"a": jnp.arange(4.0), "b": jnp.ones((2, 2))}, "[4]"),
+        ({"a": jnp.arange(3), "b": jnp.ones((2, 2))}, "int32"),
+    ],
+    ids=["too few arrays", "too many arrays", "another shape", "another type"],
+)
+def test_a_file_of_something_else(saved, like, part):
+    with pytest.raises(InputError) as refusal:
+        fivo.load(saved[0], like=like)
+    assert_one_sentence(refusal.value, str(saved[0]), part)
+
+
+def test_all_weights_zero():
+    dead = jnp.full(4, -jnp.inf)
+    assert log_sum_exp(dead) == -jnp.inf
+    assert log_mean_exp(dead) == -jnp.inf
+    weights, total = normalize(dead)
+    assert total == -jnp.inf
+    np.testing.assert_allclose(jnp.exp(weights), 0.25)
+    assert effective_sample_size(weights) == pytest.approx(4)
+    assert np.array_equal(jax.grad(log_sum_exp)(dead), np.zeros(4))
+    assert np.isfinite(jax.grad(lambda w: normalize(w)[0].sum())(dead)).all()
+    for scheme in SCHEMES.values():
+        ancestors = scheme(KEY, dead, 4)
+        assert ((ancestors >= 0) & (ancestors < 4)).all()
+
+
+@pytest.mark.parametrize(
+    ("bound", "proposal"),
+    [(FIVO(3), "prior"), (FIVO(3), "optimal"), (IWAE(3), "optimal"), (ELBO(3), "optimal")],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_an_observation_of_probability_zero(bound, proposal):
+    """log p̂ = -inf for that sequence only, and the gradient stays finite: the step itself adds zero to it."""
+    model = hidden_markov(proposal=proposal)
+    impossible, possible = np.array([[0], [2], [1]]), np.array([[0], [1], [1]])
+    batch = Batch.from_sequences([impossible, possible])
+    keys = jax.random.split(KEY, 2)
+
+    def total(model):
+        result = bound(model, batch, key=keys)
+        return jnp.sum(result.log_evidence), result
+
+    (_, result), gradient = fast_jit(eqx.filter_value_and_grad(total, has_aux=True))(model)
+    assert result.log_evidence[0] == -jnp.inf == model.log_evidence(batch)[0]
+    assert np.isfinite(result.log_evidence[1])
+    assert not np.isnan(np.concatenate([leaf.ravel() for leaf in jax.tree.leaves(result.info)])).any()
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+    assert any(np.any(leaf != 0) for leaf in jax.tree.leaves(gradient))
+
+
+def test_the_filter_reports_that_all_particles_died():
+    batch = Batch.from_sequences([np.array([[0], [2], [1]]), np.array([[0], [1], [1]])])
+    result = fast_jit(lambda model: fivo.smc.filter(model, batch, num_particles=3, key=KEY))(hidden_markov())
+    assert result.alive.tolist() == [False, True]
+    assert result.log_increments[0, 1] == -jnp.inf
+    assert result.ess[0, 1] == 0
+    for leaf in (result.log_weights, result.ess, result.particles.log_weights):
+        assert not np.isnan(leaf).any()
+
+
+@pytest.mark.parametrize("proposal", ["prior", "optimal", "smoothing", "learned"])
+def test_an_observation_beyond_all_numbers(proposal):
+    """In single precision its density underflows: the evidence is -inf, and nothing is NaN."""
+    model = linear_gaussian(proposal=proposal)
+    batch = Batch.from_sequences([np.array([[0.0], [1e30], [0.0]], np.float32)])
+    result = fast_jit(lambda model: fivo.smc.filter(model, batch, num_particles=3, key=KEY))(model)
+    assert result.log_evidence[0] == -jnp.inf
+    assert not bool(result.alive[0])
+    assert model.log_evidence(batch)[0] == -jnp.inf
