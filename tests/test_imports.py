@@ -1,0 +1,124 @@
+"""Who may import whom: the architecture, read from the imports of every module."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fivo
+
+SOURCE = Path(fivo.__file__).parent
+EVERYWHERE = {"errors"}
+ROOMS = {
+    "errors": set(),
+    "files": set(),
+    "batch": set(),
+    "weights": set(),
+    "serialization": {"files"},
+    "resampling": {"weights"},
+    "models": {"weights", "batch"},
+    "smc": {"weights", "resampling", "models.contract", "models.scoring", "batch"},
+    "bounds": {"smc", "resampling", "weights", "models.contract", "batch"},
+    "data": {"files"},
+    "training": {"bounds", "resampling", "models", "data", "batch", "files", "serialization"},
+    "evaluation": {"bounds", "smc", "models", "data", "batch", "files", "serialization", "training"},
+    "experiments": {"training", "evaluation", "data", "files"},
+    "report": {"files"},
+    "fitting": {"training", "evaluation", "data"},
+}
+"""What each room may import besides itself; `cli` may import everything, and only `__main__` imports it."""
+SEES_NO_WORLD = ("resampling", "smc", "bounds", "models", "weights")
+WORLD = {"os", "io", "pathlib", "shutil", "tempfile", "socket", "urllib", "subprocess", "time", "datetime", "random"}
+NEEDS_JAX = {"jax", "jaxlib", "equinox", "numpyro", "optax"}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Name, without the package's, and syntax of every module."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        yield ".".join(part for part in parts if part != "__init__"), ast.parse(path.read_text())
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The dotted name of everything imported, wherever the statement stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def ours(tree: ast.AST) -> Iterator[str]:
+    """What is imported of the package, without its name."""
+    for name in imports(tree):
+        if name.startswith("fivo."):
+            yield name.removeprefix("fivo.")
+
+
+def room_of(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def within(name: str, allowed: set[str]) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in allowed)
+
+
+def test_every_room_is_known():
+    assert {room_of(name) for name, _ in modules()} <= {*ROOMS, "cli", "__main__", ""}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_it_may(room):
+    allowed = ROOMS[room] | {room} | EVERYWHERE | {"__version__"}
+    broken = [
+        f"{name} imports {imported}"
+        for name, tree in modules()
+        if room_of(name) == room
+        for imported in ours(tree)
+        if not within(imported, allowed)
+    ]
+    assert not broken
+
+
+def test_nothing_imports_the_command_line():
+    importers = {name for name, tree in modules() if any(room_of(i) == "cli" for i in ours(tree))}
+    assert {room_of(name) for name in importers} <= {"__main__", "cli"}
+
+
+@pytest.mark.parametrize("room", SEES_NO_WORLD)
+def test_the_core_sees_no_dataset_file_or_clock(room):
+    seen = {i.partition(".")[0] for name, tree in modules() if room_of(name) == room for i in imports(tree)}
+    assert not seen & WORLD
+
+
+@pytest.mark.parametrize("room", ["report", "data", "files", "errors"])
+def test_results_and_data_are_read_without_jax(room):
+    seen = {i.partition(".")[0] for name, tree in modules() if room_of(name) == room for i in imports(tree)}
+    assert not seen & NEEDS_JAX
+
+
+def loaded(*arguments: str) -> set[str]:
+    """The packages that a command of a fresh Python imports."""
+    output = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, check=True, timeout=120
+    ).stderr
+    return {line.rpartition("|")[2].strip().partition(".")[0] for line in output.splitlines() if "|" in line}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("-c", "import fivo"), ("-c", "import fivo.data, fivo.report"), ("-m", "fivo", "--help")],
+    ids=["the package", "data and report", "the command's help"],
+)
+def test_light_things_do_not_load_jax(arguments):
+    packages = loaded(*arguments)
+    assert "fivo" in packages
+    assert not packages & NEEDS_JAX
+
+
+def test_the_check_sees_jax_when_it_is_loaded():
+    assert "jax" in loaded("-c", "import fivo; fivo.Batch")
