@@ -1,6 +1,7 @@
 """N independent draws from the weights: `rsamp` of the paper's Algorithm 1."""
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from fivo.resampling.inverse_cdf import ancestors_at, cumulative, cumulative_weights
@@ -17,7 +18,7 @@ def multinomial(
     return ancestors_at(sorted_uniforms(key, num_draws, log_weights.dtype), cumulative_weights(log_weights))
 
 
-def sorted_uniforms(key: Key[Array, ""], num_draws: int, dtype) -> Float[Array, " {num_draws}"]:
+def sorted_uniforms(key: Key[Array, ""], num_draws: int, dtype: jnp.dtype) -> Float[Array, " {num_draws}"]:
     """The order statistics of `num_draws` independent uniforms on [0, 1)."""
     arrivals = cumulative(jax.random.exponential(key, (num_draws + 1,), dtype))
     return arrivals[:-1] / arrivals[-1]

@@ -1,7 +1,7 @@
 """`lax.scan` for filters: the same meaning, less work inside the loop.
 
 What a step computes from data and random keys alone is hoisted out of the loop, what only its outputs need is sunk
-behind it, matrix products of one input are joined and their weight gradients deferred (see `split` and `products`).
+behind it, matrix products of one input are joined and their weight gradients deferred (see `placement` and `products`).
 Long sequences run in chunks, rematerialised backwards where storing everything would take too much memory.
 `lax.scan` remains the definition: tests demand equal values and gradients.
 """
@@ -19,7 +19,7 @@ from jaxtyping import PyTree
 
 from fivo.smc.loop.products import find_products, tap
 from fivo.smc.loop.program import Program, evaluate, read, trace, variables
-from fivo.smc.loop.split import Split, split
+from fivo.smc.loop.placement import Split, split
 
 CHUNK = 256
 """Steps that are hoisted, looped and sunk together."""
@@ -63,7 +63,7 @@ def _in_chunks(
     whole = num_steps // length * length
     run = jax.checkpoint(loop) if loop.residual_bytes * num_steps > MAX_RESIDUAL_BYTES else loop
     chunked = [leaf[:whole].reshape(whole // length, length, *leaf.shape[1:]) for leaf in inputs]
-    carry, outputs = lax.scan(lambda carry, chunk: run(carry, chunk), start, chunked)
+    carry, outputs = lax.scan(run, start, chunked)
     outputs = [leaf.reshape(whole, *leaf.shape[2:]) for leaf in outputs]
     if whole < num_steps:
         rest = Loop(loop.program, loop.num_carry, num_steps - whole)

@@ -1,0 +1,99 @@
+"""The filter's loop means the same as `lax.scan`, in value and gradient, whatever it moves where."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from fivo.smc import loop
+from fivo.smc.loop.program import trace
+from fivo.smc.loop.placement import split
+
+STEPS, ROWS, SIZE = 7, 3, 4
+
+
+def body(weights, carry, inputs):
+    """Two products of one input, random draws, data-only work, and an output that nothing else needs."""
+    state, count = carry
+    x, key = inputs
+    noise = jax.random.normal(key, state.shape, state.dtype)
+    drive = jnp.tanh(x @ weights["input"])
+    gate = jax.nn.sigmoid(state @ weights["gate"])
+    following = gate * jnp.tanh(state @ weights["state"] + drive) + 0.1 * noise
+    order = lax.stop_gradient(jnp.argsort(jnp.sum(following, axis=-1)))
+    return (following[order], count + 1), jnp.sum((following @ weights["output"]) ** 2, axis=-1) + count
+
+
+def problem(seed=0, steps=STEPS):
+    keys = jax.random.split(jax.random.key(seed), 6)
+    weights = {
+        name: 0.5 * jax.random.normal(key, (SIZE, SIZE), jnp.float64)
+        for name, key in zip(("input", "gate", "state", "output"), keys, strict=False)
+    }
+    start = (jax.random.normal(keys[4], (ROWS, SIZE), jnp.float64), jnp.zeros((), jnp.int32))
+    inputs = (jax.random.normal(keys[5], (steps, ROWS, SIZE), jnp.float64), jax.random.split(keys[0], steps))
+    return weights, start, inputs
+
+
+def loss(scan, weights, start, inputs):
+    (state, _), outputs = scan(lambda carry, x: body(weights, carry, x), start, inputs)
+    return jnp.sum(jnp.sin(outputs)) + jnp.sum(state**2)
+
+
+@pytest.mark.parametrize("chunk", [256, 3])
+@pytest.mark.parametrize("remembered", [2**30, 0])
+def test_equals_lax_scan(x64, monkeypatch, chunk, remembered):
+    monkeypatch.setattr(loop, "CHUNK", chunk)
+    monkeypatch.setattr(loop, "MAX_RESIDUAL_BYTES", remembered)
+    weights, (state, count), (x, keys) = problem()
+
+    def both(scan):
+        return jax.jit(jax.value_and_grad(lambda w, s, x: loss(scan, w, (s, count), (x, keys)), argnums=(0, 1, 2)))(
+            weights, state, x
+        )
+
+    expected, got = both(lax.scan), both(loop.scan)
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(got), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
+
+
+def test_work_is_moved_out_of_the_loop(x64):
+    weights, start, inputs = problem()
+    first = jax.tree.map(lambda leaf: leaf[0], inputs)
+    leaves, tree = jax.tree.flatten((start, first))
+    program, _ = trace(lambda *flat: body(weights, *jax.tree.unflatten(tree, flat)), *leaves)
+    parts = split(program, 2, STEPS)
+
+    def names(equations):
+        return [equation.primitive.name for equation in equations]
+
+    assert "random_bits" in names(parts.before)
+    assert "random_bits" not in names(parts.inside)
+    assert names(parts.before).count("dot_general") == 1
+    assert names(parts.inside).count("dot_general") == 2
+    assert names(parts.after).count("dot_general") == 1
+    joined = loop.Loop(program, 2, STEPS).products
+    assert [len(product.equations) for product in joined.values()] == [2]
+
+
+def test_nothing_large_is_stored_for_all_steps(x64, monkeypatch):
+    monkeypatch.setattr("fivo.smc.loop.placement.MAX_STACK_BYTES", 8)
+    weights, start, inputs = problem()
+    first = jax.tree.map(lambda leaf: leaf[0], inputs)
+    leaves, tree = jax.tree.flatten((start, first))
+    program, _ = trace(lambda *flat: body(weights, *jax.tree.unflatten(tree, flat)), *leaves)
+    parts = split(program, 2, STEPS)
+    assert parts.before == []
+    assert sum(equation.primitive.name == "dot_general" for equation in parts.inside) == 4
+
+
+def test_maps_over_a_batch(x64):
+    weights, (state, count), (x, keys) = problem()
+    states = jnp.stack([state, 2 * state])
+
+    def gradient(scan):
+        return jax.vmap(lambda s: jax.grad(lambda w: loss(scan, w, (s, count), (x, keys)))(weights))(states)
+
+    for a, b in zip(jax.tree.leaves(gradient(lax.scan)), jax.tree.leaves(gradient(loop.scan)), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
