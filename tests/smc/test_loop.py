@@ -7,8 +7,8 @@ import pytest
 from jax import lax
 
 from fivo.smc import loop
-from fivo.smc.loop.program import trace
 from fivo.smc.loop.placement import split
+from fivo.smc.loop.program import trace
 
 STEPS, ROWS, SIZE = 7, 3, 4
 

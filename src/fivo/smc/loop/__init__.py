@@ -17,9 +17,9 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import PyTree
 
+from fivo.smc.loop.placement import Split, split
 from fivo.smc.loop.products import find_products, tap
 from fivo.smc.loop.program import Program, evaluate, read, trace, variables
-from fivo.smc.loop.placement import Split, split
 
 CHUNK = 256
 """Steps that are hoisted, looped and sunk together."""
