@@ -105,9 +105,10 @@ def _filter(
     observations = jnp.where(seen, observations, 0)
     mask_axis = None if mask is None else 0
     past, full = jax.vmap(model.encode, in_axes=(0, mask_axis, 0), out_axes=1)(observations, mask, batch.lengths)
-    start = jax.vmap(lambda first: initial_particles(model, first, num_particles))(
-        jax.tree.map(lambda leaf: leaf[0], past)
-    )
+    start = jax.vmap(
+        lambda first: initial_particles(model, first, num_particles),
+        axis_size=batch.lengths.shape[0],  # for models without a past
+    )(jax.tree.map(lambda leaf: leaf[0], past))
 
     inputs = StepInputs(
         step=steps,

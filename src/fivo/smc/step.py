@@ -62,8 +62,7 @@ def smc_step(
     latents, log_likelihood, log_ratio, state = jax.vmap(lambda key, state: propagate(model, key, state, inputs))(
         keys, particles.state
     )
-    log_alpha = (log_likelihood + log_ratio).astype(particles.log_weights.dtype)
-    log_weights, log_increment = normalize(particles.log_weights + log_alpha)
+    log_weights, log_increment = normalize(particles.log_weights + log_likelihood + log_ratio)
     if inputs.active is not None:
         log_increment = jnp.where(inputs.active, log_increment, 0)
         log_weights = jnp.where(inputs.active, log_weights, particles.log_weights)
@@ -104,13 +103,15 @@ def propagate(
     """
     prior = model.prior(state, inputs.past)
     proposal = model.proposal(state, inputs.full, prior)
-    latent = sample(proposal, key, weight_dtype(model))
+    dtype = weight_dtype(model)
+    latent = sample(proposal, key, dtype)
     log_likelihood = _cheap(observation_log_prob)(model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
     if proposal is prior:
         log_ratio = jnp.zeros_like(log_likelihood)
     else:
         log_ratio = _cheap(_log_ratio)(prior, proposal, latent)
-    return latent, log_likelihood, log_ratio, model.advance(state, latent, inputs.past_next)
+    following = model.advance(state, latent, inputs.past_next)
+    return latent, log_likelihood.astype(dtype), log_ratio.astype(dtype), following
 
 
 def _cheap(score: Callable) -> Callable:
