@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 
 from fivo.models import (
     SRNN,
@@ -98,6 +99,21 @@ def stochastic_volatility(dtype: type, proposal: str = "prior") -> StochasticVol
     return eqx.tree_at(lambda m: m.learned, model, jnp.asarray(learned))
 
 
+class Plain(SequenceModel):
+    """Only what must be written: everything else is the contract's default."""
+
+    log_scale: jax.Array
+
+    def initial_state(self, past):
+        return jnp.zeros_like(self.log_scale)
+
+    def prior(self, state, past):
+        return dist.Normal(0.8 * state, jnp.exp(self.log_scale))
+
+    def emission(self, state, latent, past):
+        return dist.Normal(jnp.stack([latent, 0.5 - latent]), 1.0)
+
+
 def neural(dtype: type, kind: type[VRNN] | type[SRNN], output: Emission, smoothing: bool) -> SequenceModel:
     """Two units; biases away from the zero they start at."""
     model = kind(output, 2, smoothing=smoothing, key=jax.random.key(4))
@@ -136,6 +152,7 @@ CASES = [
     *(_case("linear_gaussian", linear_gaussian, _normal(2), p) for p in ("prior", "optimal", "smoothing", "learned")),
     *(_case("discrete_hmm", discrete_hmm, _symbols(4), p) for p in ("prior", "optimal")),
     *(_case("stochastic_volatility", stochastic_volatility, _normal(2), p) for p in ("prior", "learned")),
+    Case("plain", lambda dtype: Plain(jnp.asarray(-0.5, dtype)), _normal(2)),
     _neural("vrnn-notes", VRNN, NOTES, _notes, False),
     _neural("vrnn-samples-smoothing", VRNN, SAMPLES, _normal(2), True),
     _neural("srnn-symbols", SRNN, SYMBOLS, _symbols(4), False),

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
+from fivo.errors import InputError
 from fivo.models import LinearGaussian
 from tests.models import protocol
 from tests.models.cases import CASES, Case, linear_gaussian
@@ -44,17 +45,17 @@ class Sealed(LinearGaussian):
 
 
 class Widening(LinearGaussian):
-    """Always computes in double precision."""
+    """Always goes on in double precision."""
 
-    def emission(self, state, latent, past):
-        return super().emission(state.astype(jnp.float64), latent.astype(jnp.float64), past)
+    def advance(self, state, latent, past):
+        return super().advance(state, latent, past).astype(jnp.float64)
 
 
-class Unchecked(LinearGaussian):
-    """Takes frames of any size."""
+class Babbling(LinearGaussian):
+    """Refuses in two sentences."""
 
     def encode(self, observations, mask, length):
-        return super().encode(observations[:, :2], mask, length)
+        raise InputError("These frames have 6 entries. That is wrong.")
 
 
 RULE_BREAKERS = [
@@ -62,7 +63,7 @@ RULE_BREAKERS = [
     (Forgetful, protocol.check_encode_agrees_with_encode_next),
     (Sealed, protocol.check_transformations),
     (Widening, protocol.check_float_types),
-    (Unchecked, protocol.check_bad_input),
+    (Babbling, protocol.check_bad_input),
 ]
 
 

@@ -14,7 +14,7 @@ import numpyro.distributions as dist
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from fivo.models.scoring import log_prob, observation_log_prob
+from fivo.models.scoring import log_prob, observation_log_prob, weight_dtype
 
 
 class SequenceModel(eqx.Module):
@@ -91,7 +91,7 @@ class SequenceModel(eqx.Module):
 
         state = self.initial_state(jax.tree.map(lambda leaf: leaf[0], past))
         inputs = (jnp.arange(time), latents, observations, mask, now, following)
-        return jnp.sum(lax.scan(step, state, inputs)[1])
+        return jnp.sum(lax.scan(step, state, inputs)[1]).astype(weight_dtype(self))
 
 
 def past_pairs(past: PyTree) -> tuple[PyTree, PyTree]:

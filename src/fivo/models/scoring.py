@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Key, PyTree, Shaped
 
+from fivo.errors import InputError
 from fivo.models.gaussian import Gaussian
 
 
@@ -34,6 +35,11 @@ def observation_log_prob(
     Factorised emissions leave missing entries out, Gaussians marginalise them exactly; any other joint emission
     can only miss a whole frame.
     """
+    shape = emission.batch_shape + emission.event_shape
+    if shape != x.shape:
+        raise InputError(
+            f"a frame has shape {x.shape} where the model emits {shape}; make the model emit one number per entry."
+        )
     if mask is None:
         return jnp.sum(emission.log_prob(x))
     if emission.event_dim == 0:

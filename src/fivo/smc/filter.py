@@ -11,9 +11,19 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
-from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
+from fivo.resampling import Criterion, ESSBelow, Never, Scheme, get_scheme
+from fivo.smc.importance import MAX_WEIGHTS, importance_filter
 from fivo.smc.loop import scan
-from fivo.smc.step import Particles, StepInputs, check_particles, initial_particles, smc_step, weight_dtype
+from fivo.smc.step import (
+    Particles,
+    StepInfo,
+    StepInputs,
+    check_particles,
+    initial_particles,
+    propose,
+    smc_step,
+    weight_dtype,
+)
 from fivo.smc.threefry import straight
 
 Record = Literal["log_weights", "ancestors", "latents"]
@@ -121,16 +131,19 @@ def _filter(
         past_next=past_pairs(past)[1],
     )
     over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0)
-    step = jax.vmap(lambda p, i: smc_step(model, scheme, criterion, p, i), in_axes=(0, over_batch))
+    never = isinstance(criterion, Never) or num_particles == 1  # one particle is its own only ancestor
+    if never and active.size * num_particles <= MAX_WEIGHTS:
+        propose_all = jax.vmap(lambda h, i: propose(model, h, num_particles, i), in_axes=(0, over_batch))
+        particles, info = importance_filter(propose_all, start, inputs)
+        info = without(info, keep)
+    else:
+        step = jax.vmap(lambda p, i: smc_step(model, scheme, criterion, p, i), in_axes=(0, over_batch))
 
-    def body(particles: Particles, inputs: StepInputs):
-        particles, info = step(particles, inputs)
-        dropped = {"log_weights", "ancestors", "latents"} - keep
-        return particles, eqx.tree_at(
-            lambda i: [getattr(i, name) for name in sorted(dropped)], info, replace=[None] * len(dropped)
-        )
+        def body(particles: Particles, inputs: StepInputs):
+            particles, info = step(particles, inputs)
+            return particles, without(info, keep)
 
-    particles, info = scan(body, start, inputs)
+        particles, info = scan(body, start, inputs)
     info = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), info)
     return FilterResult(
         log_increments=info.log_increment,
@@ -142,3 +155,9 @@ def _filter(
         latents=info.latents,
         particles=particles,
     )
+
+
+def without(info: StepInfo, keep: frozenset[str]) -> StepInfo:
+    """The records of a step that were asked for."""
+    dropped = sorted({"log_weights", "ancestors", "latents"} - keep)
+    return eqx.tree_at(lambda i: [getattr(i, name) for name in dropped], info, replace=[None] * len(dropped))

@@ -36,6 +36,15 @@ class StepInputs(NamedTuple):
     past_next: PyTree
 
 
+class Proposed(NamedTuple):
+    """Particles extended by one step: z_t, log α_t, log p_t(z_t) - log q_t(z_t) and h_{t+1}."""
+
+    latents: PyTree
+    log_alpha: Float[Array, " particle"]
+    log_ratio: Float[Array, " particle"]
+    state: PyTree
+
+
 class StepInfo(eqx.Module):
     """What a person may want to see of a step; weights, ancestors and latents are those before resampling acts.
 
@@ -57,17 +66,11 @@ def smc_step(
 ) -> tuple[Particles, StepInfo]:
     """Propose, weight, and resample if the criterion says so."""
     num_particles = particles.log_weights.shape[-1]
-    proposal_key, resampling_key = jax.random.split(inputs.key)
-    keys = jax.random.split(proposal_key, num_particles)
-    latents, log_likelihood, log_ratio, state = jax.vmap(lambda key, state: propagate(model, key, state, inputs))(
-        keys, particles.state
-    )
-    log_weights, log_increment = normalize(particles.log_weights + log_likelihood + log_ratio)
+    latents, log_alpha, log_ratio, state = propose(model, particles.state, num_particles, inputs)
+    log_weights, log_increment = normalize(particles.log_weights + log_alpha)
     if inputs.active is not None:
         log_increment = jnp.where(inputs.active, log_increment, 0)
         log_weights = jnp.where(inputs.active, log_weights, particles.log_weights)
-        log_ratio = jnp.where(inputs.active, log_ratio, 0)
-        state = select(inputs.active, state, particles.state)
 
     ancestors = jnp.arange(num_particles, dtype=jnp.int32)
     resampled = jnp.zeros((), bool)
@@ -76,6 +79,7 @@ def smc_step(
         resampled = criterion(log_weights, inputs.step)
         if inputs.active is not None:
             resampled = resampled & inputs.active
+        resampling_key = jax.random.split(inputs.key)[1]
         drawn = scheme(resampling_key, jax.lax.stop_gradient(log_weights), num_particles)
         ancestors = jnp.where(resampled, drawn, ancestors)
         uniform = jnp.full_like(log_weights, -jnp.log(num_particles))
@@ -91,6 +95,20 @@ def smc_step(
         latents=latents,
     )
     return after, info
+
+
+def propose(model: SequenceModel, state: PyTree, num_particles: int, inputs: StepInputs) -> Proposed:
+    """Extend every particle by z_t ~ q_t; a sequence that has ended stays as it is."""
+    keys = jax.random.split(jax.random.split(inputs.key)[0], num_particles)
+    latents, log_likelihood, log_ratio, following = jax.vmap(lambda key, h: propagate(model, key, h, inputs))(
+        keys, state
+    )
+    log_alpha = log_likelihood + log_ratio
+    if inputs.active is not None:
+        log_alpha = jnp.where(inputs.active, log_alpha, 0)
+        log_ratio = jnp.where(inputs.active, log_ratio, 0)
+        following = select(inputs.active, following, state)
+    return Proposed(latents, log_alpha, log_ratio, following)
 
 
 def propagate(
