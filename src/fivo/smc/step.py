@@ -52,12 +52,12 @@ class StepInfo(eqx.Module):
     log q_t - log p_t over the particles.
     """
 
-    log_increment: Float[Array, ""]
-    ess: Float[Array, ""]
-    resampled: Bool[Array, ""]
-    kl: Float[Array, ""]
-    log_weights: Float[Array, " particle"]
-    ancestors: Int[Array, " particle"]
+    log_increment: Float[Array, "*steps"]
+    ess: Float[Array, "*steps"]
+    resampled: Bool[Array, "*steps"]
+    kl: Float[Array, "*steps"]
+    log_weights: Float[Array, "*steps particle"]
+    ancestors: Int[Array, "*steps particle"]
     latents: PyTree
 
 
