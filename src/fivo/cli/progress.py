@@ -3,12 +3,14 @@
 import sys
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 QUIET_SECONDS = 10.0
+
+AnyBar = TypeVar("AnyBar", bound="Bar")
 
 
 class Bar:
@@ -24,7 +26,7 @@ class Bar:
         self.progress = Progress(*columns, console=console, disable=not self.live, transient=True)
         self.task = self.progress.add_task(label, total=total, note="")
 
-    def __enter__(self) -> Self:
+    def __enter__(self: AnyBar) -> AnyBar:
         self.progress.start()
         return self
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import jax
 
-LEVEL = "xla_backend_optimization_level"
+CPU_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 2}
+"""Compiles in two thirds of the time that the default takes, to programs that are as fast."""
 
 
 def compiler_options() -> dict[str, Any] | None:
-    """LLVM's second level on a CPU: compiled in two thirds of the time, and as fast. XLA_FLAGS have the last word."""
-    if jax.default_backend() != "cpu" or LEVEL in os.environ.get("XLA_FLAGS", ""):
+    """Options for `jax.jit`; what XLA_FLAGS say has the last word."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if jax.default_backend() != "cpu" or any(option in flags for option in CPU_OPTIONS):
         return None
-    return {LEVEL: 2}
+    return CPU_OPTIONS

@@ -11,7 +11,7 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from fivo import __version__
 from fivo.errors import InputError
@@ -127,7 +127,7 @@ class RunDirectory:
         """Write an object that a program reads."""
         write_atomically(self.path / name, (json.dumps(value, indent=2) + "\n").encode())
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "RunDirectory":
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = open(self.path / ".lock", "a")

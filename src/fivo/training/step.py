@@ -43,7 +43,9 @@ class Trainer:
     def __init__(self, model: SequenceModel, bound: Bound, learning_rate: float) -> None:
         self.template = model
         self.bound = bound
-        self.optimiser = optax.adam(learning_rate)
+        self.adam = optax.scale_by_adam()
+        # An argument of the programs, not a constant in them: runs of other rates find them compiled.
+        self.learning_rate = jnp.asarray(learning_rate, jnp.float32)
         self.compilations = 0
         """Batch shapes that a gradient was compiled for."""
         self.compiling_seconds = 0.0
@@ -57,7 +59,7 @@ class Trainer:
         """The state of the untrained model."""
         # Copies: a step reuses the buffers, and the model's own stay the caller's.
         parameters = jax.tree.map(jnp.copy, trainable(self.template))
-        return TrainState(parameters, self.optimiser.init(parameters))
+        return TrainState(parameters, self.adam.init(parameters))
 
     def model(self, state: TrainState) -> SequenceModel:
         """The model as trained so far."""
@@ -73,11 +75,11 @@ class Trainer:
 
     def _take(self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
         if len(batches) == 1:
-            return self._whole_step(state, batches[0], key)
+            return self._whole_step(state, batches[0], key, self.learning_rate)
         total = self._nothing(state.parameters)
         for index, batch in enumerate(batches):
             total = self._accumulate(state.parameters, total, batch, jax.random.fold_in(key, index))
-        return self._update(state, total, len(batches))
+        return self._update(state, total, len(batches), self.learning_rate)
 
     def _gradient(self, parameters: PyTree, batch: Batch, key: Key[Array, ""]) -> tuple[PyTree, Metrics]:
         self.compilations += 1  # runs when traced, which is once per shape
@@ -85,8 +87,10 @@ class Trainer:
         gradient, result = jax.grad(loss, has_aux=True)(parameters)
         return gradient, summarise(result, batch)
 
-    def _step(self, state: TrainState, batch: Batch, key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
-        return self._apply(state, self._gradient(state.parameters, batch, key), 1)
+    def _step(
+        self, state: TrainState, batch: Batch, key: Key[Array, ""], learning_rate: Float[Array, ""]
+    ) -> tuple[TrainState, Metrics]:
+        return self._apply(state, self._gradient(state.parameters, batch, key), 1, learning_rate)
 
     def _add_gradient(
         self, parameters: PyTree, total: tuple[PyTree, Metrics], batch: Batch, key: Key[Array, ""]
@@ -94,12 +98,19 @@ class Trainer:
         return jax.tree.map(jnp.add, total, self._gradient(parameters, batch, key))
 
     def _apply(
-        self, state: TrainState, total: tuple[PyTree, Metrics], count: int | Int[Array, ""]
+        self,
+        state: TrainState,
+        total: tuple[PyTree, Metrics],
+        count: int | Int[Array, ""],
+        learning_rate: Float[Array, ""],
     ) -> tuple[TrainState, Metrics]:
         gradient, metrics = jax.tree.map(lambda leaf: leaf / count, total)
-        updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.parameters)
-        metrics = metrics._replace(gradient_norm=optax.global_norm(gradient))
-        return TrainState(optax.apply_updates(state.parameters, updates), optimiser), metrics
+        metrics = metrics._replace(gradient_norm=optax.tree.norm(gradient))
+        directions, optimiser = self.adam.update(gradient, state.optimiser)
+        parameters = jax.tree.map(
+            lambda leaf, direction: leaf - learning_rate.astype(leaf.dtype) * direction, state.parameters, directions
+        )
+        return TrainState(parameters, optimiser), metrics
 
 
 def trainable(model: SequenceModel) -> PyTree:

@@ -1,0 +1,83 @@
+"""Settings: every mistake is one sentence, and TOML gives back what it was given."""
+
+import pytest
+
+from fivo.errors import InputError
+from fivo.training import TrainConfig, dataset_setting, make_config, read_config
+from fivo.training.config import config_bytes
+from tests.sentences import assert_one_sentence
+
+
+def test_the_defaults_are_the_papers():
+    config = make_config({})
+    assert (config.batch_size, config.particles, config.resampling, config.ess_threshold) == (4, 4, "multinomial", 0.5)
+    assert config.validate_every == 1000
+
+
+@pytest.mark.parametrize(("bound", "sequences"), [("fivo", 4), ("iwae", 4), ("elbo", 32)])
+def test_the_elbo_has_its_budget_in_sequences(bound, sequences):
+    assert make_config({"bound": bound, "particles": 8}).sequences_per_step == sequences
+
+
+def test_toml_round_trip(tmp_path):
+    config = make_config(
+        {"dataset": 'a "quoted" \\ name', "learning_rate": 1 / 3, "smoothing": True, "seed": 2**32 - 1, "bound": "iwae"}
+    )
+    path = tmp_path / "config.toml"
+    path.write_bytes(config_bytes(config))
+    assert make_config(read_config(path)) == config
+    assert set(read_config(path)) == set(TrainConfig.__struct_fields__)
+
+
+def test_whole_numbers_are_good_rates():
+    assert make_config({"learning_rate": 1}).learning_rate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "parts"),
+    [
+        ({"lerning_rate": 0.1}, ["'lerning_rate'", "learning_rate"]),
+        ({"hidden": "many"}, ["hidden", "'many'", "int"]),
+        ({"hidden": 0}, ["hidden", "0", ">= 1"]),
+        ({"hidden": 2.5}, ["hidden", "2.5"]),
+        ({"particles": 2**40}, ["particles"]),
+        ({"learning_rate": float("nan")}, ["learning_rate", "nan"]),
+        ({"learning_rate": float("inf")}, ["learning_rate", "inf"]),
+        ({"learning_rate": -1e-3}, ["learning_rate", "-0.001"]),
+        ({"bound": "vae"}, ["bound", "'vae'"]),
+        ({"model": None}, ["model", "None"]),
+        ({"smoothing": "yes"}, ["smoothing", "'yes'", "bool"]),
+        ({"ess_threshold": 1.5}, ["ess_threshold", "1.5"]),
+        ({"seed": -1}, ["seed", "-1"]),
+        ({"dataset": {"name": "jsb"}}, ["dataset", "str"]),
+    ],
+)
+def test_bad_settings(settings, parts):
+    with pytest.raises(InputError) as refusal:
+        make_config(settings)
+    assert_one_sentence(refusal.value, *parts)
+
+
+@pytest.mark.parametrize("content", [b"hidden = ", b"\xff\xfe", None])
+def test_unreadable_configurations(tmp_path, content):
+    path = tmp_path / "settings.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError) as refusal:
+        read_config(path)
+    assert_one_sentence(refusal.value, "settings.toml")
+
+
+def test_a_folder_is_no_configuration(tmp_path):
+    with pytest.raises(InputError) as refusal:
+        read_config(tmp_path)
+    assert_one_sentence(refusal.value, str(tmp_path))
+
+
+def test_a_path_is_kept_absolute_and_a_name_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "songs").mkdir()
+    (tmp_path / "bach").mkdir()
+    assert dataset_setting("songs") == str(tmp_path / "songs")
+    assert dataset_setting("bach") == "bach"
+    assert dataset_setting("jsb") == "jsb"

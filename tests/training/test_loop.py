@@ -1,0 +1,154 @@
+"""A run from its start to its end: it learns, logs, validates, keeps the best, stops early, and stops at NaN."""
+
+import dataclasses
+import json
+import math
+
+import jax.numpy as jnp
+import msgspec
+import numpy as np
+import pytest
+
+from fivo import serialization
+from fivo.data import Batches
+from fivo.errors import InputError
+from fivo.training import RunDirectory, make_config, train
+from fivo.training.session import Session, micro_batches
+from tests.music import SETTINGS, tiny_music
+from tests.sentences import assert_one_sentence
+from tests.training.runs import arrays
+
+CONFIG = make_config({"dataset": "tiny", **SETTINGS})
+
+
+def test_training_improves_the_bound(fivo_run):
+    rows = fivo_run.directory.metrics()
+    assert [row["step"] for row in rows] == [20, 40, 60, 80, 100, 120]
+    assert rows[-1]["bound"] > rows[0]["bound"] + 2
+    assert rows[-1]["validation"] > rows[1]["validation"] + 1
+
+
+def test_a_line_of_metrics_says_how_things_are(fivo_run):
+    for row in fivo_run.directory.metrics():
+        expected = {"step", "bound", "kl", "ess", "resampling_rate", "gradient_norm", "steps_per_second", "seconds"}
+        assert set(row) == expected | ({"validation"} if row["step"] % 40 == 0 else set())
+        assert all(math.isfinite(value) for value in row.values())
+        assert 1 <= row["ess"] <= SETTINGS["particles"]
+        assert 0 <= row["resampling_rate"] <= 1
+        assert row["gradient_norm"] > 0
+    # Compiling took seconds; the first line's speed leaves it out.
+    first, *later = [row["steps_per_second"] for row in fivo_run.directory.metrics()]
+    assert first > np.median(later) / 20
+
+
+def test_the_best_checkpoint_is_the_one_with_the_best_validation(fivo_run):
+    rows = [row for row in fivo_run.directory.metrics() if "validation" in row]
+    best = max(rows, key=lambda row: row["validation"])
+    metadata = serialization.read_metadata(fivo_run.directory.best)
+    assert metadata == {"step": best["step"], "validation": best["validation"]}
+    result = fivo_run.directory.result()
+    assert (result["best_step"], result["best_validation"]) == (best["step"], best["validation"])
+    assert fivo_run.step == best["step"]
+
+
+def test_the_directory_says_everything(fivo_run, music):
+    directory = fivo_run.directory
+    assert directory.config() == CONFIG
+    assert directory.provenance()["dataset_fingerprint"] == music.fingerprint
+    assert {"fivo", "jax"} <= set(directory.provenance()["versions"])
+    assert directory.result()["steps"] == 120
+    assert not directory.result()["stopped_early"]
+    names = {path.name for path in directory.path.rglob("*") if path.is_file()}
+    assert names == {
+        ".lock", "config.toml", "run.json", "metrics.jsonl", "latest.safetensors", "best.safetensors", "result.json"
+    }  # fmt: skip
+    for name in ("run.json", "result.json"):
+        json.loads((directory.path / name).read_text(), parse_constant=pytest.fail)
+
+
+def test_one_compilation_for_each_padded_length(fivo_run, tmp_path):
+    assert fivo_run.directory.result()["compilations"] == 1
+    data = tiny_music((3, 3, 3, 8, 8, 8))
+    config = make_config(
+        {**SETTINGS, "dataset": "tiny", "bound": "elbo", "steps": 6, "validate_every": 6, "log_every": 6}
+    )
+    batches = micro_batches(config, data)
+    assert len(batches.padded_lengths) == 2
+    assert train(config, tmp_path, data)["compilations"] == 2
+
+
+def test_micro_batches_are_as_large_as_padding_allows():
+    config = make_config({**SETTINGS, "bound": "elbo", "particles": 4})
+    assert micro_batches(config, tiny_music((6,) * 9)).batch_size == 8
+    assert micro_batches(config, tiny_music((2, 4, 8, 16, 32, 64, 2, 4, 8, 16, 32, 64))).batch_size == 2
+    assert micro_batches(config, tiny_music((6, 6, 6))).batch_size == 2
+    assert micro_batches(msgspec.structs.replace(config, bound="fivo"), tiny_music((6,) * 9)).batch_size == 2
+
+
+def test_the_elbo_sees_n_times_the_sequences(elbo_run, music):
+    session = Session(elbo_run.config, elbo_run.directory, music)
+    assert sum(batch.lengths.shape[0] for batch in session.step_batches(0)) == 4
+    batches = Batches(music.lengths("train"), session.batches.batch_size, elbo_run.config.seed)
+    per_step = 4 // batches.batch_size
+    for step in range(5):
+        for batch, k in zip(session.step_batches(step), range(step * per_step, (step + 1) * per_step), strict=True):
+            frames = [music.splits["train"][i] for i in batches[k].indices]
+            np.testing.assert_array_equal(batch.observations, frames)
+
+
+def test_early_stopping(tmp_path, music):
+    config = make_config(
+        {**SETTINGS, "dataset": "tiny", "learning_rate": 1.0, "steps": 100, "validate_every": 5, "patience": 2}
+    )
+    result = train(config, tmp_path, music)
+    assert result["stopped_early"]
+    assert result["steps"] == result["best_step"] + 10 < 100
+    assert train(config, tmp_path, music) == result
+
+
+def test_a_loss_that_is_not_a_number_stops_and_can_be_continued(tmp_path, music, monkeypatch):
+    """The batch of step 83 is poisoned as long as the learning rate is what it was."""
+    clean = Session.step_batches
+
+    def poisoned(session, step):
+        batches = clean(session, step)
+        if step == 82 and session.config.learning_rate == CONFIG.learning_rate:
+            nan = jnp.full_like(batches[0].observations, jnp.nan)
+            return [dataclasses.replace(batches[0], observations=nan)]
+        return batches
+
+    monkeypatch.setattr(Session, "step_batches", poisoned)
+    with pytest.raises(InputError) as stop:
+        train(CONFIG, tmp_path, music)
+    assert_one_sentence(stop.value, "bound", "gradient norm", "NaN", "at step 83", "at step 80", "--override")
+
+    session = Session(CONFIG, RunDirectory(tmp_path), music)
+    session.restore()
+    assert session.progress.step == 80
+    assert [row["step"] for row in RunDirectory(tmp_path).metrics()] == [20, 40, 60, 80]
+
+    with pytest.raises(InputError, match="at step 83"):
+        train(CONFIG, tmp_path, music)
+    gentler = make_config({"dataset": "tiny", **SETTINGS, "learning_rate": 0.003})
+    with pytest.raises(InputError, match="--override"):
+        train(gentler, tmp_path, music)
+    assert train(gentler, tmp_path, music, override=True)["steps"] == 120
+    assert [row["step"] for row in RunDirectory(tmp_path).metrics()] == [20, 40, 60, 80, 100, 120]
+    assert RunDirectory(tmp_path).config() == gentler
+
+
+def test_a_validation_that_is_not_a_number_stops_too(tmp_path, music, monkeypatch):
+    monkeypatch.setattr("fivo.training.session.score", lambda *args, **kwargs: np.array([np.nan, -3.0]))
+    with pytest.raises(InputError) as stop:
+        train(CONFIG, tmp_path, music)
+    assert_one_sentence(stop.value, "validation bound", "at step 40", "at step 0")
+    assert not RunDirectory(tmp_path).best.exists()
+
+
+def test_more_steps_continue_a_run(tmp_path, music, fivo_run):
+    """As if they had been asked for at once: the checkpoint does not know where the run was to end."""
+    shorter = make_config({"dataset": "tiny", **SETTINGS, "steps": 80})
+    train(shorter, tmp_path, music)
+    assert train(CONFIG, tmp_path, music)["steps"] == 120
+    assert arrays(RunDirectory(tmp_path)) == arrays(fivo_run.directory)
+    assert RunDirectory(tmp_path).config() == CONFIG

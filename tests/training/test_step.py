@@ -1,0 +1,89 @@
+"""One step: micro-batches add up to the whole batch, metrics are averages, shapes compile once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from fivo.batch import Batch
+from fivo.bounds import ELBO, BoundInfo, BoundResult
+from fivo.models import VRNN, BernoulliEmission
+from fivo.training.step import Trainer, summarise
+
+LENGTHS = (3, 4, 5, 6)
+
+
+class OwnNoise:
+    """The ELBO with noise that belongs to a sequence, whichever batch it comes in."""
+
+    def __call__(self, model, batch, *, key):
+        keys = jax.vmap(lambda length: jax.random.fold_in(jax.random.key(7), length))(batch.lengths)
+        return ELBO(1)(model, batch, key=keys)
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    rates = np.linspace(0.1, 0.6, 5, dtype=np.float32)
+    return Trainer(VRNN(BernoulliEmission(rates), 3, key=jax.random.key(0)), OwnNoise(), 1e-3)
+
+
+def batch_of(*which):
+    rng = np.random.default_rng(0)
+    frames = [(rng.random((length, 5)) < 0.4).astype(np.float32) for length in LENGTHS]
+    return Batch.from_sequences([frames[i] for i in which], pad_to=max(LENGTHS))
+
+
+def test_micro_batches_sum_to_the_gradient_of_the_whole_batch(trainer):
+    key = jax.random.key(1)
+    whole, whole_metrics = trainer(trainer.start(), [batch_of(0, 1, 2, 3)], key)
+    parts, part_metrics = trainer(trainer.start(), [batch_of(0, 1), batch_of(2, 3)], key)
+    # After Adam's first step, its running mean is a tenth of the gradient.
+    gradients = [state.optimiser.mu for state in (whole, parts)]
+    assert jax.tree.structure(gradients[0]) == jax.tree.structure(gradients[1])
+    for a, b in zip(*map(jax.tree.leaves, gradients), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
+    assert any(np.abs(leaf).max() > 1e-3 for leaf in jax.tree.leaves(gradients[0]))
+    np.testing.assert_allclose(whole_metrics, part_metrics, rtol=1e-5)
+    known = trainer.compilations
+    trainer(parts, [batch_of(1, 3), batch_of(0, 2), batch_of(0, 1)], key)
+    assert trainer.compilations == known == 2
+
+
+def test_the_step_is_adams(trainer):
+    state, _ = trainer(trainer.start(), [batch_of(0, 1, 2, 3)], jax.random.key(1))
+    adam = optax.adam(1e-3)
+    start = trainer.start().parameters
+    gradient = jax.tree.map(lambda mean: 10 * mean, state.optimiser.mu)
+    updates, _ = adam.update(gradient, adam.init(start))
+    for a, b in zip(
+        jax.tree.leaves(state.parameters), jax.tree.leaves(optax.apply_updates(start, updates)), strict=True
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_fixed_statistics_stay_and_everything_else_moves(trainer):
+    before = trainer.start()
+    after, _ = trainer(trainer.start(), [batch_of(0, 1, 2, 3)], jax.random.key(1))
+    model = trainer.model(after)
+    np.testing.assert_array_equal(model.output.mean, trainer.template.output.mean)
+    moved = jax.tree.map(lambda a, b: bool(jnp.any(a != b)), before.parameters, after.parameters)
+    still = [jax.tree_util.keystr(path) for path, flag in jax.tree.leaves_with_path(moved) if not flag]
+    assert still == [".output.mean"]
+
+
+def test_a_model_outlives_its_training(trainer):
+    trainer(trainer.start(), [batch_of(0, 1, 2, 3)], jax.random.key(1))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(trainer.template))
+
+
+def test_metrics_are_averages_over_time_then_over_sequences():
+    ess = jnp.array([[2.0, 4.0, 9.0], [1.0, 9.0, 9.0]])
+    resampled = jnp.array([[True, False, True], [False, True, True]])
+    info = BoundInfo(log_increments=ess, ess=ess, resampled=resampled, kl=10 * ess)
+    batch = Batch(jnp.zeros((2, 3, 1)), jnp.array([2, 1], jnp.int32))
+    metrics = summarise(BoundResult(jnp.array([-4.0, -1.0]), info), batch)
+    assert metrics.bound == pytest.approx((-2 - 1) / 2)
+    assert metrics.ess == pytest.approx((3 + 1) / 2)
+    assert metrics.kl == pytest.approx((30 + 10) / 2)
+    assert metrics.resampling_rate == pytest.approx((0.5 + 0) / 2)
