@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fivo.errors import InputError
+from fivo.files import replacing
 from fivo.report import (
     Line,
     Panel,
@@ -18,7 +19,6 @@ from fivo.report import (
     write_samples,
     write_wav,
 )
-from fivo.files import replacing
 
 ROLL = np.eye(88, dtype=np.uint8)[:4]
 LINE = Line("line", [1, 2], [3, 4])

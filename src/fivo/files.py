@@ -32,8 +32,8 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
             raise
     except OSError as error:
         raise InputError(
-            f"{str(target)!r} cannot be written ({error.strerror or error}); free some space or choose a folder that you "
-            "may write to."
+            f"{str(target)!r} cannot be written ({error.strerror or error}); free some space or choose a folder "
+            "that you may write to."
         ) from error
 
 

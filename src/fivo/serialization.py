@@ -3,7 +3,7 @@
 import json
 import os
 import struct
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -32,15 +32,16 @@ def load(path: str | os.PathLike, like: Tree) -> Tree:
     if expected != stored.keys():
         odd = sorted(expected ^ stored.keys())[0]
         raise InputError(
-            f"{path} does not hold what was expected: {odd!r} is only on one side; load it with the setting it was saved with."
+            f"{path} does not hold what was expected: {odd!r} is only on one side; "
+            "load it with the setting it was saved with."
         )
     leaves = []
     for name, leaf in named:
         wanted, got = _to_numpy(leaf), stored[name]
         if wanted.shape != got.shape or wanted.dtype != got.dtype:
             raise InputError(
-                f"{path}: {name!r} is {got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} was expected; "
-                "load it with the setting it was saved with."
+                f"{path}: {name!r} is {got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} was "
+                "expected; load it with the setting it was saved with."
             )
         leaves.append(_like(leaf, got))
     arrays = iter(leaves)
@@ -66,11 +67,11 @@ def _is_key(leaf: object) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _to_numpy(leaf) -> np.ndarray:
+def _to_numpy(leaf: Any) -> np.ndarray:
     return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
-def _like(leaf, array: np.ndarray):
+def _like(leaf: Any, array: np.ndarray) -> Any:
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(array), impl=jax.random.key_impl(leaf))
     return jnp.asarray(array) if isinstance(leaf, jax.Array) else array

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.data.files import original_pickle
 
 from fivo.data import Dataset
 from fivo.data.registry import KNOWN, KnownDataset
+from tests.data.files import original_pickle
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "pianoroll"
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.files import original_pickle
 
 from fivo.data import fetch, load
 from fivo.errors import InputError
+from tests.data.files import original_pickle
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.data.files import original_pickle
 
 from fivo.data import check, list_datasets, load, search_path
 from fivo.data.registry import KNOWN
 from fivo.errors import InputError
+from tests.data.files import original_pickle
 
 NAMES = ("jsb", "nottingham", "musedata", "piano-midi")
 # Nats per step of a Bernoulli at the train mean on the test split, as published with the paper's facts.

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.data.files import original_pickle, pickled
 
 from fivo.data import load
 from fivo.errors import InputError
+from tests.data.files import original_pickle, pickled
 
 GOOD = [[60, 64], []]
 

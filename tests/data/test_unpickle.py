@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.data.files import note_lists, original_pickle, pickled
 
 from fivo.data.unpickle import loads
 from fivo.errors import InputError
+from tests.data.files import note_lists, original_pickle, pickled
 
 NESTED = {"train": [[(60, 64), ()], [(21,)]], "valid": [[[108, 3000, -5, 2**40]]], "test": [[(1, 2, 3)], [(1,) * 4]]}
 

@@ -3,10 +3,10 @@
 import mido
 import numpy as np
 import pytest
-from tests.report.pianorolls import random_roll
 
 from fivo.errors import InputError
 from fivo.report import write_midi
+from tests.report.pianorolls import random_roll
 
 
 def read_back(path, num_steps: int, steps_per_quarter: int) -> np.ndarray:

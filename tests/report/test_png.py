@@ -5,11 +5,11 @@ import zlib
 
 import numpy as np
 import pytest
-from tests.report.pianorolls import random_roll
 
 from fivo.errors import InputError
 from fivo.report import pianoroll_image, write_pianoroll, write_png
 from fivo.report.png import LEFT, NOTE, NOTE_ONSET, PREFIX_NOTE, PREFIX_ONSET, ROW_HEIGHT, TOP
+from tests.report.pianorolls import random_roll
 
 
 def read_back(path) -> np.ndarray:

@@ -6,10 +6,10 @@ import wave
 
 import numpy as np
 import pytest
-from tests.report.pianorolls import random_roll
 
 from fivo.errors import InputError
 from fivo.report import write_samples, write_wav
+from tests.report.pianorolls import random_roll
 
 
 def read_back(path) -> tuple[np.ndarray, int]:

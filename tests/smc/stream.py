@@ -1,5 +1,7 @@
 """The stream that `test_online.py` breaks off and `continue_stream.py` takes up."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -11,6 +13,6 @@ NUM_FRAMES = 8
 SETTING = {"num_particles": 6, "resampling": "stratified", "criterion": fivo.resampling.ESSBelow(0.9)}
 
 
-def start(case: Case) -> tuple[SequenceModel, fivo.smc.OnlineState]:
+def start(case: Case, **changes: Any) -> tuple[SequenceModel, fivo.smc.OnlineState]:
     model = case.build(np.float64)
-    return model, fivo.smc.init(model, key=jax.random.key(11), **SETTING)
+    return model, fivo.smc.init(model, key=jax.random.key(11), **SETTING | changes)

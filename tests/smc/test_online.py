@@ -25,25 +25,26 @@ ONE_A_MODEL = [
     for case in CAUSAL_CASES
     if case.name in ("linear_gaussian-optimal", "discrete_hmm-optimal", "stochastic_volatility-learned")
 ]
-WITH_AND_WITHOUT_MASK = [
-    *(pytest.param(case, False, id=f"{case}-complete") for case in CAUSAL_CASES),
-    *(pytest.param(case, True, id=f"{case}-missing") for case in ONE_A_MODEL),
+SETTINGS = [
+    *(pytest.param(case, False, {}, id=f"{case}-complete") for case in CAUSAL_CASES),
+    *(pytest.param(case, True, {}, id=f"{case}-missing") for case in ONE_A_MODEL),
+    pytest.param(ONE_A_MODEL[0], True, {"criterion": fivo.resampling.Never()}, id=f"{ONE_A_MODEL[0]}-never"),
 ]
 step = fast_jit(fivo.smc.step)
 
 
-@pytest.mark.parametrize(("case", "masked"), WITH_AND_WITHOUT_MASK)
-def test_a_stream_gives_the_numbers_of_the_filter(case, masked):
-    model, state = start(case)
+@pytest.mark.parametrize(("case", "masked", "changes"), SETTINGS)
+def test_a_stream_gives_the_numbers_of_the_filter(case, masked, changes):
+    model, state = start(case, **changes)
     x = jnp.asarray(case.sequences(NUM_FRAMES)[0])
     mask = jnp.asarray(case.masks(NUM_FRAMES)[0]) if masked else None
     batch = fivo.Batch(x[None], jnp.asarray([NUM_FRAMES]), None if mask is None else mask[None])
     whole = fast_jit(
         lambda model, batch, keys: fivo.smc.filter(
-            model, batch, key=keys, keep=("log_weights", "ancestors", "latents"), **SETTING
+            model, batch, key=keys, keep=("log_weights", "ancestors", "latents"), **SETTING | changes
         )
     )(model, batch, state.key[None])
-    assert int(whole.resampled.sum()) > 0
+    assert bool(whole.resampled.any()) == (not changes)
 
     for t in range(NUM_FRAMES):
         state, info = step(model, state, x[t], None if mask is None else mask[t])

@@ -5,13 +5,13 @@ import hashlib
 import os
 from pathlib import Path
 
-from fivo.files import replacing
 from fivo.data.compression import decompress, read_raw, suffix_of
 from fivo.data.download import Interrupted, Progress, download, is_url
 from fivo.data.loading import locate, search_path, verify_checksum
 from fivo.data.matlab import is_matlab
 from fivo.data.registry import KnownDataset, known
 from fivo.errors import InputError
+from fivo.files import replacing
 
 # Room for what compression adds to incompressible content; the known files stay far below.
 _SLACK_BYTES = 1 << 20

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from fivo.files import replacing
 from fivo.data.compression import MAX_BYTES
 from fivo.data.dataset import NOTES, SPLITS, Dataset, Frames, checked_kind
 from fivo.errors import InputError
+from fivo.files import replacing
 
 _PACKED = NOTES // 8
 _REQUIRED = {key for split in SPLITS for key in (split, f"{split}_lengths")}

@@ -1,5 +1,7 @@
 """A multivariate normal that keeps the inverse of its scale, so that scoring a particle is one small product."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -12,8 +14,8 @@ class Gaussian(dist.Distribution):
     """N(loc, L Lᵀ) from a lower-triangular L, of any signs, and its inverse, which is computed when it is not given."""
 
     support = constraints.real_vector
-    reparametrized_params = ["loc", "scale_tril", "whiten"]
-    arg_constraints = {
+    reparametrized_params: ClassVar = ["loc", "scale_tril", "whiten"]
+    arg_constraints: ClassVar = {
         "loc": constraints.real_vector,
         "scale_tril": constraints.real_matrix,
         "whiten": constraints.real_matrix,

@@ -36,7 +36,8 @@ class StochasticVolatility(SequenceModel):
         arrays = [jnp.asarray(value) for value in (mean, persistence, scale)]
         if len({a.shape for a in arrays}) != 1 or arrays[0].ndim != 1:
             raise InputError(
-                f"mean, persistence and scale have shapes {[a.shape for a in arrays]} where one number per series was expected."
+                f"mean, persistence and scale have shapes {[a.shape for a in arrays]} where one number per series was "
+                "expected."
             )
         for name, value, valid, wanted in (
             ("persistence", persistence, lambda v: np.abs(v) < 1, "numbers between -1 and 1"),

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from typing import Any
 
 from fivo.data import Dataset
@@ -29,13 +30,16 @@ def train(
 
     Killed at any instant and started again with the same settings, it ends in the same bits.
     """
-    with RunDirectory(directory) as run:
+    with RunDirectory(directory) as run, ExitStack() as stack:
         run.check(config, dataset.fingerprint, override=override)
         session = Session(config, run, dataset)
         session.restore()
         run.record(config, dataset.fingerprint)
         session.settle()
-        _run_to_end(session, report)
+        reports = [report]
+        if config.tensorboard:
+            reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
+        _run_to_end(session, reports)
         result = {
             "steps": session.progress.step,
             "best_step": session.progress.best_step,
@@ -48,9 +52,8 @@ def train(
         return result
 
 
-def _run_to_end(session: Session, report: Report) -> None:
+def _run_to_end(session: Session, reports: list[Report]) -> None:
     config = session.config
-    events = EventWriter(session.run.path, session.progress.step) if config.tensorboard else None
     started = time.monotonic() - session.progress.seconds
     saved = time.monotonic()
     window = Window(session.trainer)
@@ -72,7 +75,6 @@ def _run_to_end(session: Session, report: Report) -> None:
         if validate or time.monotonic() - saved > CHECKPOINT_SECONDS:
             session.save()
             saved = time.monotonic()
-        if events is not None:
-            events.write(row)
-        report(row)
+        for report in reports:
+            report(row)
         window = Window(session.trainer)
