@@ -149,6 +149,13 @@ def test_more_steps_continue_a_run(tmp_path, music, fivo_run):
     """As if they had been asked for at once: the checkpoint does not know where the run was to end."""
     shorter = make_config({"dataset": "tiny", **SETTINGS, "steps": 80})
     train(shorter, tmp_path, music)
+    with pytest.raises(KeyboardInterrupt):
+        train(CONFIG, tmp_path, music, report=interrupt)
+    assert not (tmp_path / "result.json").exists()
     assert train(CONFIG, tmp_path, music)["steps"] == 120
     assert arrays(RunDirectory(tmp_path)) == arrays(fivo_run.directory)
     assert RunDirectory(tmp_path).config() == CONFIG
+
+
+def interrupt(row):
+    raise KeyboardInterrupt

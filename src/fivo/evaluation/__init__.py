@@ -1,7 +1,7 @@
 """Evaluation: a trained run's bounds on any split, and new sequences from it."""
 
-from fivo.evaluation.evaluate import evaluate
 from fivo.evaluation.run import Run, open_run
 from fivo.evaluation.sampling import sample
+from fivo.evaluation.scores import evaluate
 
 __all__ = ["Run", "evaluate", "open_run", "sample"]

@@ -57,7 +57,7 @@ def _run_to_end(session: Session, reports: list[Report]) -> None:
     started = time.monotonic() - session.progress.seconds
     saved = time.monotonic()
     window = Window(session.trainer)
-    while session.progress.step < config.steps and not session.out_of_patience:
+    while not session.finished:
         window.metrics.append(session.advance())
         step = session.progress.step
         validate = step % config.validate_every == 0 or step == config.steps

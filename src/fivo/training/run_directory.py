@@ -123,6 +123,10 @@ class RunDirectory:
         kept = [row for row in self.metrics() if row["step"] <= step]
         write_atomically(self.metrics_path, "".join(json.dumps(row) + "\n" for row in kept).encode())
 
+    def forget_result(self) -> None:
+        """A run that goes on has no result yet."""
+        (self.path / "result.json").unlink(missing_ok=True)
+
     def write_json(self, name: str, value: dict[str, Any]) -> None:
         """Write an object that a program reads."""
         write_atomically(self.path / name, (json.dumps(value, indent=2) + "\n").encode())

@@ -76,10 +76,11 @@ class Session:
         return value
 
     @property
-    def out_of_patience(self) -> bool:
-        """Whether too many validations brought no improvement."""
+    def finished(self) -> bool:
+        """Whether all steps are done, or too many validations brought no improvement."""
         waited = self.progress.step - self.progress.best_step
-        return 0 < self.config.patience * self.config.validate_every <= waited
+        out_of_patience = 0 < self.config.patience * self.config.validate_every <= waited
+        return self.progress.step >= self.config.steps or out_of_patience
 
     def save(self) -> None:
         """A checkpoint to continue from to the bit; when it is the best one, it is kept as that too."""
@@ -98,6 +99,8 @@ class Session:
         """Make the other files agree with the checkpoint: forget what came after it, keep what was not kept yet."""
         self.run.forget_after(self.progress.step)
         self._keep_best()
+        if not self.finished:
+            self.run.forget_result()
 
     def failure(self, what: str, step: int) -> InputError:
         """The sentence for a run that cannot go on."""

@@ -1,0 +1,71 @@
+"""A run read back: the trained model, or a sentence that says what is missing."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import fivo
+from fivo.errors import InputError
+from fivo.evaluation import open_run
+from fivo.training import RunDirectory, make_config
+from tests.music import SETTINGS, tiny_music
+from tests.sentences import assert_one_sentence
+
+
+@pytest.fixture
+def copy(fivo_run, tmp_path):
+    return RunDirectory(shutil.copytree(fivo_run.directory.path, tmp_path / "run"))
+
+
+def test_the_model_is_the_best_one(fivo_run, music):
+    run = open_run(fivo_run.directory.path, dataset=music)
+    assert run.config == make_config({"dataset": "tiny", **SETTINGS})
+    np.testing.assert_allclose(run.model.output.mean, music.train_mean, rtol=1e-6)
+    assert run.step == fivo_run.directory.result()["best_step"]
+
+
+def test_a_path_is_found_again_from_anywhere(music_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(music_file.parent)
+    fivo.fit("tiny.npz", out=tmp_path / "run", **{**SETTINGS, "steps": 1})
+    monkeypatch.chdir(tmp_path)
+    assert open_run("run").dataset.fingerprint == tiny_music().fingerprint
+
+
+def test_no_run(tmp_path):
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(InputError) as refused:
+            open_run(path)
+        assert_one_sentence(refused.value, str(path), "not a run directory")
+
+
+def test_no_checkpoint_yet(copy, music):
+    copy.best.unlink()
+    run = open_run(copy.path, dataset=music)
+    with pytest.raises(InputError) as refused:
+        _ = run.model
+    assert_one_sentence(refused.value, "no validated checkpoint", "40 steps")
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_a_damaged_checkpoint(copy, music, keep):
+    copy.best.write_bytes(copy.best.read_bytes()[:keep])
+    run = open_run(copy.path, dataset=music)
+    for read in (lambda: run.model, lambda: run.step):
+        with pytest.raises(InputError) as refused:
+            read()
+        assert_one_sentence(refused.value, "best.safetensors")
+
+
+def test_a_checkpoint_of_another_model(copy, music):
+    text = (copy.path / "config.toml").read_text()
+    (copy.path / "config.toml").write_text(text.replace("hidden = 8", "hidden = 9"))
+    with pytest.raises(InputError) as refused:
+        _ = open_run(copy.path, dataset=music).model
+    assert_one_sentence(refused.value, "best.safetensors")
+
+
+def test_other_data(copy):
+    with pytest.raises(InputError) as refused:
+        open_run(copy.path, dataset=tiny_music((6, 6)))
+    assert_one_sentence(refused.value, "other data", "'tiny'")

@@ -1,0 +1,112 @@
+"""Who may write a run, and what is refused before anything is changed."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from fivo.errors import InputError
+from fivo.training import RunDirectory, make_config, train
+from tests.music import SETTINGS, tiny_music
+from tests.sentences import assert_one_sentence
+
+CONFIG = make_config({"dataset": "tiny", **SETTINGS})
+
+
+def files_of(run):
+    return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+
+
+def refusal(run, config, data, **arguments):
+    """The sentence of a refused run, of which no file was touched."""
+    before = files_of(run)
+    with pytest.raises(InputError) as refused:
+        train(config, run.path, data, **arguments)
+    assert files_of(run) == before
+    return refused.value
+
+
+def test_two_processes_cannot_write_one_run(fivo_run, music):
+    with RunDirectory(fivo_run.directory.path):
+        sentence = refusal(fivo_run.directory, CONFIG, music)
+    assert_one_sentence(sentence, "another process", "--out")
+    train(CONFIG, fivo_run.directory.path, music)
+
+
+@pytest.mark.parametrize(
+    "change", [{"hidden": 5}, {"bound": "iwae"}, {"seed": 1}, {"validate_every": 3}, {"dataset": "x"}], ids=str
+)
+def test_a_run_of_another_configuration_is_refused(fivo_run, music, change):
+    (name, value), *_ = change.items()
+    sentence = refusal(fivo_run.directory, msgspec.structs.replace(CONFIG, **change), music)
+    assert_one_sentence(sentence, f"{name}={getattr(CONFIG, name)!r}", repr(value), "--override")
+
+
+def test_a_model_of_another_size_is_refused_even_when_overridden(fivo_run, music):
+    sentence = refusal(fivo_run.directory, msgspec.structs.replace(CONFIG, hidden=5), music, override=True)
+    assert_one_sentence(sentence, "latest.safetensors")
+
+
+def test_other_data_under_the_same_name_is_refused(fivo_run):
+    other = tiny_music((6, 6, 6))
+    assert_one_sentence(refusal(fivo_run.directory, CONFIG, other), "other data", "'tiny'", "--out")
+    assert_one_sentence(refusal(fivo_run.directory, CONFIG, other, override=True), "other data")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("run.json", b"{"),
+        ("run.json", b"[1]"),
+        ("run.json", None),
+        ("config.toml", b"hidden = "),
+        ("config.toml", b"layers = 3"),
+        ("checkpoints/latest.safetensors", b"\x10\x00"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path, fivo_run, music, name, content):
+    for path, kept in files_of(fivo_run.directory).items():
+        target = tmp_path / path.relative_to(fivo_run.directory.path)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(kept)
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_bytes(content)
+    sentence = refusal(RunDirectory(tmp_path), CONFIG, music)
+    assert_one_sentence(sentence, "layers" if content == b"layers = 3" else name.rpartition("/")[2])
+
+
+def test_a_place_that_cannot_be_written(tmp_path, music):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InputError) as refused:
+        train(CONFIG, tmp_path / "file", music)
+    assert_one_sentence(refused.value, "file", "--out")
+
+
+def test_what_is_no_run_says_so(tmp_path):
+    with pytest.raises(InputError) as refused:
+        RunDirectory(tmp_path).config()
+    assert_one_sentence(refused.value, str(tmp_path), "fivo train")
+    with pytest.raises(InputError) as refused:
+        RunDirectory(tmp_path).result()
+    assert_one_sentence(refused.value, "result.json")
+    assert RunDirectory(tmp_path).metrics() == []
+
+
+def test_metrics_after_a_step_are_forgotten(tmp_path):
+    run = RunDirectory(tmp_path)
+    for step in (5, 10, 15):
+        run.append_metrics({"step": step, "bound": 0.1 * step})
+    with run.metrics_path.open("a") as file:
+        file.write('{"step": 20')
+    assert [row["step"] for row in run.metrics()] == [5, 10, 15]
+    run.forget_after(10)
+    run.append_metrics({"step": 12, "bound": 3.0})
+    assert run.metrics() == [{"step": 5, "bound": 0.5}, {"step": 10, "bound": 1.0}, {"step": 12, "bound": 3.0}]
+
+
+def test_names_do_not_matter_but_content_does(fivo_run, music):
+    """The fingerprint is that of the content, so a renamed copy of the data continues a run."""
+    renamed = dataclasses.replace(music, name="copy")
+    assert train(CONFIG, fivo_run.directory.path, renamed)["steps"] == CONFIG.steps
