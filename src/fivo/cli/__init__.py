@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
@@ -14,6 +15,7 @@ app = App(
     help="Filtering variational objectives: train, evaluate and sample sequential latent variable models.",
     version=__version__,
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 app.command("fivo.cli.train:train", name="train", help="Train a model, or continue a run.")
 app.command("fivo.cli.evaluate:evaluate", name="evaluate", help="Bounds of a trained run on any split.")
@@ -22,10 +24,10 @@ app.command("fivo.cli.data:app", name="data", help="List, check and fetch datase
 app.command("fivo.cli.demo:demo", name="demo", help="ELBO, IWAE and FIVO on Bach's chorales in minutes.")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake is one sentence on standard error and exit code 2."""
     try:
-        app(exit_on_error=False, print_error=False)
+        app(sys.argv[1:] if arguments is None else arguments, exit_on_error=False, print_error=False)
     except InputError as error:
         print(f"fivo: {error}", file=sys.stderr)
         sys.exit(2)

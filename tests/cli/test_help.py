@@ -1,0 +1,37 @@
+"""Help answers at once: nothing heavy is imported for it."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from fivo.training import TrainConfig
+from tests.cli.commands import run
+
+COMMANDS = [[], ["train"], ["evaluate"], ["sample"], ["data"], ["data", "fetch"], ["demo"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_is_light_and_quick(command):
+    program = "import sys; from fivo.cli import main\ntry: main()\nfinally: print(sorted(sys.modules), file=sys.stderr)"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command, "--help"], capture_output=True, text=True, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "Usage: " in done.stdout
+    assert not {"'jax'", "'numpy'", "'equinox'"} & set(done.stderr.strip("[]\n").split(", "))
+    # Half a second is promised; processor time, as other tests may be running.
+    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 0.5
+
+
+def test_every_setting_is_an_option(capsys):
+    shown = run(capsys, "train", "--help").out
+    for name in TrainConfig.__struct_fields__:
+        assert f"--{name.replace('_', '-')}" in shown
+
+
+def test_no_command_shows_the_help(capsys):
+    assert "train" in run(capsys).out
+    assert run(capsys, "--version").out.strip()[0].isdigit()

@@ -1,0 +1,80 @@
+"""Every mistake of a user: exit code 2, one sentence on standard error, no traceback, nothing on standard output."""
+
+import os
+import pickle
+import subprocess
+
+import pytest
+
+from tests.cli.commands import run
+from tests.music import command_line, environment
+from tests.sentences import assert_one_sentence
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.system, ("touch exploded",)
+
+
+MISTAKES = {
+    "no such command": (["trian"], ["trian", "fivo --help"]),
+    "no such option": (["train", "--out", "x", "--hiden", "4"], ["--hiden", "fivo train --help"]),
+    "no value": (["train"], ["--out"]),
+    "a word for a number": (["train", "--out", "x", "--hidden", "many"], ["--hidden", "many"]),
+    "no such model": (["train", "--out", "x", "--model", "hmm"], ["hmm", "vrnn"]),
+    "too small a number": (["train", "--out", "x", "--hidden", "0"], ["hidden", "0"]),
+    "too many words": (["train", "--out", "x", "again"], ["again"]),
+    "no such dataset": (["train", "--out", "x", "--dataset", "jsbb"], ["'jsbb'", "jsb"]),
+    "no such configuration": (["train", "--out", "x", "--config", "no.toml"], ["no.toml"]),
+    "a bad configuration": (["train", "--out", "x", "--config", "bad.toml"], ["'layers'"]),
+    "a pickle that calls": (["train", "--out", "x", "--dataset", "bomb.pickle"], ["bomb.pickle"]),
+    "a truncated file": (["train", "--out", "x", "--dataset", "short.pickle"], ["short.pickle"]),
+    "an unwritable place": (["train", "--out", "bad.toml/x", "--hidden", "2"], ["bad.toml/x"]),
+    "no run to evaluate": (["evaluate", "nowhere"], ["nowhere", "not a run directory"]),
+    "no run to sample from": (["sample", "nowhere", "--out", "x.mid"], ["nowhere"]),
+    "a song that is no MIDI file": (["sample", "nowhere", "--out", "x.wav"], ["x.wav", ".mid"]),
+    "an unknown set to fetch": (["data", "fetch", "bch"], ["bch", "bach"]),
+    "a source with another content": (["data", "fetch", "jsb", "--from", "short.pickle", "--data-dir", "."], ["jsb"]),
+    "an unknown set to check": (["data", "check", "bch"], ["bch"]),
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FIVO_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "bad.toml").write_text("layers = 3\n")
+    (tmp_path / "bomb.pickle").write_bytes(pickle.dumps({"train": Bomb()}, 2))
+    (tmp_path / "short.pickle").write_bytes(pickle.dumps({"train": [[(60,)]]}, 2)[:-5])
+    return tmp_path
+
+
+@pytest.mark.parametrize(("arguments", "parts"), MISTAKES.values(), ids=MISTAKES)
+def test_one_sentence_and_exit_code_two(capsys, folder, arguments, parts):
+    before = sorted(folder.rglob("*"))
+    outcome = run(capsys, *arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("fivo: ")
+    assert_one_sentence(outcome.err.rstrip("\n"), *parts)
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_stop_by_hand_says_how_to_go_on(capsys, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fivo.data.list_datasets", interrupted)
+    outcome = run(capsys, "data", "list")
+    assert outcome.code == 130
+    assert_one_sentence(outcome.err.rstrip("\n"), "same command")
+
+
+def test_a_reader_that_has_gone_is_no_mistake(cache):
+    with subprocess.Popen(
+        command_line("data", "list"), env=environment(cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (1, b"")
