@@ -13,7 +13,7 @@ MODELS = {
     "linear-Gaussian": (linear_gaussian, kalman_log_evidence),
     "stochastic volatility": (stochastic_volatility, grid_log_evidence),
 }
-SIZES = ((100, 100), (1_000, 1_000), (10_000, 100), (100_000, 100), (1_000_000, 20))
+SIZES = ((100, 100), (1_000, 1_000), (10_000, 100), (100_000, 100), (1_000_000, 10))
 GOALS = {CUTHBERT: 4, PARTICLES: 8, TFP: 30, PLAIN: 2}
 GRADIENT_SIZE, GRADIENT_GOALS = (1_000, 1_000), {CUTHBERT: 4, PLAIN: 1.5}
 XLA_UP_TO = 1_000
@@ -44,7 +44,7 @@ def forward(session: Session, model: str, particles: int, steps: int) -> list[Ro
         Plan(MULTINOMIAL, "benchmarks.ours.filtering:evidence", {**work, "scheme": "multinomial"}, own=True),
     ]
     subjects = session.prepare_all(plans)
-    times = session.interleave(subjects, rounds=5, block=0.3, budget=15)
+    times = session.interleave(subjects, rounds=5, block=0.3, budget=8)
     title, size = f"bootstrap filter, {model}", f"N {particles:,}, T {steps:,}"
     rows = checks(model, size, times, exact_evidence(model, steps))
     if "fivo" not in times:
@@ -68,7 +68,7 @@ def backward(session: Session, model: str, particles: int, steps: int) -> list[R
         Plan(CUTHBERT, "benchmarks.peers.cuthbert_filter:gradient", work),
     ]
     subjects = session.prepare_all(plans)
-    times = session.interleave(subjects, rounds=12, block=0.1, budget=30)
+    times = session.interleave(subjects, rounds=12, block=0.1, budget=15)
     title, size = f"gradient of the bootstrap filter, {model}", f"N {particles:,}, T {steps:,}"
     per_particle = {"scale": 1e9 / (particles * steps), "unit": "ns per particle and step"}
     rows = []

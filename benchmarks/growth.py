@@ -9,10 +9,10 @@ from benchmarks.problems import Size
 
 BASE = Size(4, 4, 64, 250)
 CHAINS = {
-    "particles": (4, 8, 16, 32, 64, 128),
-    "steps": (125, 250, 500, 1000, 2000, 4000),
-    "hidden": (32, 64, 128, 256),
-    "batch": (4, 8, 16, 32),
+    "particles": (4, 8, 16, 32, 64),
+    "steps": (250, 500, 1000, 2000, 4000),
+    "hidden": (32, 64, 128),
+    "batch": (4, 8, 16),
 }
 QUICK = {"particles": (4, 8)}
 LIMITS = {"particles": 2.2, "steps": 2.2}

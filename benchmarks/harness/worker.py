@@ -18,7 +18,7 @@ class WorkerError(Exception):
 class Worker:
     """One process with its own interpreter; a request that takes too long or kills it is an error."""
 
-    def __init__(self, name: str, python: str, *, own: bool, cpus: int | None = None, timeout: float = 300) -> None:
+    def __init__(self, name: str, python: str, *, own: bool, cpus: int | None = None, timeout: float = 600) -> None:
         self.timeout = timeout
         self.turn = Lock()
         self.log = ROOT / "build" / "bench-logs" / f"{name}.log"

@@ -14,6 +14,10 @@ from fivo.training.build import build_model, training_bound
 from fivo.training.scoring import device_batch, score, scoring_plan
 from fivo.training.session import micro_batches
 
+# The tasks below compile the same programs.
+_cache = tempfile.TemporaryDirectory()
+jax.config.update("jax_compilation_cache_dir", _cache.name)
+
 
 def whole_training(epochs: int) -> Task:
     """Each run trains on bach from start to end; gives the seconds per step of every epoch but the first."""
