@@ -16,6 +16,8 @@ MODELS = {
 SIZES = ((100, 100), (1_000, 1_000), (10_000, 100), (100_000, 100), (1_000_000, 10))
 GOALS = {CUTHBERT: 4, PARTICLES: 8, TFP: 30, PLAIN: 2}
 GRADIENT_SIZE, GRADIENT_GOALS = (1_000, 1_000), {CUTHBERT: 4, PLAIN: 1.5}
+TFP_UP_TO = 100_000
+"""Beyond, one run of TFP takes minutes: it was seen at 30 µs per particle and step with a million particles."""
 XLA_UP_TO = 1_000
 """Compiled by XLA, TFP is the faster one at few particles only; elsewhere it is measured as a graph alone."""
 
@@ -39,12 +41,12 @@ def forward(session: Session, model: str, particles: int, steps: int) -> list[Ro
         Plan(PLAIN, "benchmarks.peers.plain_jax_filter:evidence", work, own=True),
         Plan(CUTHBERT, "benchmarks.peers.cuthbert_filter:evidence", work),
         Plan(PARTICLES, "benchmarks.peers.particles_filter:evidence", work, variant="float64"),
-        tfp.with_arguments(variant="graph", xla=False),
+        *([tfp.with_arguments(variant="graph", xla=False)] if particles <= TFP_UP_TO else []),
         *([tfp.with_arguments(variant="XLA", xla=True)] if particles <= XLA_UP_TO else []),
         Plan(MULTINOMIAL, "benchmarks.ours.filtering:evidence", {**work, "scheme": "multinomial"}, own=True),
     ]
     subjects = session.prepare_all(plans)
-    times = session.interleave(subjects, rounds=5, block=0.3, budget=8)
+    times = session.interleave(subjects, rounds=5, block=0.3, budget=12)
     title, size = f"bootstrap filter, {model}", f"N {particles:,}, T {steps:,}"
     rows = checks(model, size, times, exact_evidence(model, steps))
     if "fivo" not in times:

@@ -134,7 +134,7 @@ def _filter(
     never = isinstance(criterion, Never) or num_particles == 1  # one particle is its own only ancestor
     if never and active.size * num_particles <= MAX_WEIGHTS:
         propose_all = jax.vmap(lambda h, i: propose(model, h, num_particles, i), in_axes=(0, over_batch))
-        particles, info = importance_filter(propose_all, start, inputs)
+        particles, info = importance_filter(propose_all, start, criterion, inputs)
         info = without(info, keep)
     else:
         step = jax.vmap(lambda p, i: smc_step(model, scheme, criterion, p, i), in_axes=(0, over_batch))

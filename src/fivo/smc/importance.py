@@ -1,15 +1,17 @@
 """The filter without resampling: importance sampling of whole trajectories.
 
 No weight decides what happens next, so the loop over time only moves states; emissions, scores and weights follow it,
-for all steps at once.
+for all steps at once. A single particle, which resampling replaces by itself, goes the same way.
 """
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, PyTree
 
+from fivo.resampling import Criterion
 from fivo.smc.loop import scan
 from fivo.smc.step import Particles, Proposed, StepInfo, StepInputs
 from fivo.weights import effective_sample_size, normalize
@@ -19,7 +21,7 @@ MAX_WEIGHTS = 2**24
 
 
 def importance_filter(
-    propose: Callable[[PyTree, StepInputs], Proposed], start: Particles, inputs: StepInputs
+    propose: Callable[[PyTree, StepInputs], Proposed], start: Particles, criterion: Criterion, inputs: StepInputs
 ) -> tuple[Particles, StepInfo]:
     """(final particles, what a person may want to see of all steps), [time, batch, ...]."""
 
@@ -33,7 +35,7 @@ def importance_filter(
     info = StepInfo(
         log_increment=log_increments,
         ess=jnp.where(jnp.isneginf(log_increments), 0, effective_sample_size(log_weights)),
-        resampled=jnp.zeros(log_increments.shape, bool),
+        resampled=inputs.active & jax.vmap(jax.vmap(criterion, in_axes=(0, None)))(log_weights, inputs.step),
         kl=-jnp.mean(log_ratio, axis=-1),
         log_weights=log_weights,
         ancestors=jnp.broadcast_to(jnp.arange(num_particles, dtype=jnp.int32), log_weights.shape),
