@@ -130,11 +130,11 @@ def _filter(
         full=full,
         past_next=past_pairs(past)[1],
     )
-    over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0)
+    over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0)  # pyright: ignore[reportArgumentType]
     never = isinstance(criterion, Never) or num_particles == 1  # one particle is its own only ancestor
     if never and active.size * num_particles <= MAX_WEIGHTS:
         propose_all = jax.vmap(lambda h, i: propose(model, h, num_particles, i), in_axes=(0, over_batch))
-        particles, info = importance_filter(propose_all, start, criterion, inputs)
+        particles, info = importance_filter(propose_all, start, criterion, inputs, active)
         info = without(info, keep)
     else:
         step = jax.vmap(lambda p, i: smc_step(model, scheme, criterion, p, i), in_axes=(0, over_batch))

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.random import define_prng_impl
-from jaxtyping import Array, Key, UInt32
+from jaxtyping import Array, ArrayLike, Key, UInt32
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
@@ -42,7 +42,8 @@ def _split(key: Array, shape: tuple[int, ...]) -> Array:
     return lax.optimization_barrier(jnp.stack(hash_pair(key, *_counters(shape)), axis=-1))
 
 
-def _fold_in(key: Array, data: Array) -> Array:
+def _fold_in(key: Array, data: ArrayLike) -> Array:
+    data = jnp.asarray(data)
     return jnp.stack(hash_pair(key, jnp.zeros_like(data), data), axis=-1)
 
 
@@ -70,6 +71,6 @@ STRAIGHT = define_prng_impl(
 
 def straight(keys: Key[Array, "*n"]) -> Key[Array, "*n"]:
     """The same keys, drawn from in a straight line; keys of another generator stay as they are."""
-    if str(jax.random.key_impl(keys)) != "threefry2x32" or not jax.config.jax_threefry_partitionable:
+    if str(jax.random.key_impl(keys)) != "threefry2x32" or not jax.config.values["jax_threefry_partitionable"]:
         return keys
     return jax.random.wrap_key_data(jax.random.key_data(keys), impl=STRAIGHT)
