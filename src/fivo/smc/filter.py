@@ -6,12 +6,14 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
-from fivo.resampling import Criterion, ESSBelow, Never, Scheme, get_scheme
+from fivo.resampling import Always, Criterion, ESSBelow, Never, Scheme, get_scheme
+from fivo.resampling.inverse_cdf import SMALL
 from fivo.smc.importance import MAX_WEIGHTS, importance_filter
 from fivo.smc.loop import scan
 from fivo.smc.step import (
@@ -21,7 +23,8 @@ from fivo.smc.step import (
     check_particles,
     initial_particles,
     propose,
-    smc_step,
+    resample,
+    weigh,
     weight_dtype,
 )
 from fivo.smc.threefry import straight
@@ -137,11 +140,12 @@ def _filter(
         particles, info = importance_filter(propose_all, start, criterion, inputs, active)
         info = without(info, keep)
     else:
-        step = jax.vmap(lambda p, i: smc_step(model, scheme, criterion, p, i), in_axes=(0, over_batch))
+        weigh_all = jax.vmap(lambda p, i: weigh(model, criterion, p, i), in_axes=(0, over_batch))
 
         def body(particles: Particles, inputs: StepInputs):
-            particles, info = step(particles, inputs)
-            return particles, without(info, keep)
+            particles, info = weigh_all(particles, inputs)
+            particles, ancestors = resample_batch(scheme, criterion, inputs.key, info, particles)
+            return particles, without(eqx.tree_at(lambda i: i.ancestors, info, ancestors), keep)
 
         particles, info = scan(body, start, inputs)
     info = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), info)
@@ -155,6 +159,19 @@ def _filter(
         latents=info.latents,
         particles=particles,
     )
+
+
+def resample_batch(
+    scheme: Scheme, criterion: Criterion, keys: Key[Array, " batch"], info: StepInfo, particles: Particles
+) -> tuple[Particles, Int[Array, "batch particle"]]:
+    """Resample the sequences that are due; steps where none is skip the work where it is worth skipping."""
+
+    def resample_due(particles: Particles) -> tuple[Particles, Int[Array, "batch particle"]]:
+        return jax.vmap(lambda k, due, p: resample(scheme, k, due, p))(keys, info.resampled, particles)
+
+    if isinstance(criterion, Always) or particles.log_weights.shape[-1] <= SMALL:
+        return resample_due(particles)
+    return lax.cond(jnp.any(info.resampled), resample_due, lambda particles: (particles, info.ancestors), particles)
 
 
 def without(info: StepInfo, keep: frozenset[str]) -> StepInfo:
