@@ -13,6 +13,7 @@ from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
 from fivo.resampling import Criterion, Never, Scheme
+from fivo.smc.small import MANY_PARTICLES, write_out
 from fivo.smc.threefry import particle_keys
 from fivo.weights import effective_sample_size, normalize
 
@@ -112,9 +113,12 @@ def resample(
 def propose(model: SequenceModel, state: PyTree, num_particles: int, inputs: StepInputs) -> Proposed:
     """Extend every particle by z_t ~ q_t; a sequence that has ended stays as it is."""
     keys = particle_keys(jax.random.split(inputs.key)[0], num_particles)
-    latents, log_likelihood, log_ratio, following = jax.vmap(lambda key, h: propagate(model, key, h, inputs))(
-        keys, state
-    )
+
+    def extend(key: Key[Array, ""], state: PyTree) -> tuple[PyTree, Float[Array, ""], Float[Array, ""], PyTree]:
+        return propagate(model, key, state, inputs)
+
+    extend = write_out(extend) if num_particles >= MANY_PARTICLES else extend
+    latents, log_likelihood, log_ratio, following = jax.vmap(extend)(keys, state)
     log_alpha = log_likelihood + log_ratio
     if inputs.active is not None:
         log_alpha = jnp.where(inputs.active, log_alpha, 0)
