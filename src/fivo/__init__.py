@@ -20,6 +20,7 @@ _PACKAGES = (
     "bounds",
     "data",
     "evaluation",
+    "experiments",
     "models",
     "report",
     "resampling",

@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 from fivo.data import Dataset
+from fivo.models import SequenceModel
 from fivo.training.config import TrainConfig
 from fivo.training.events import EventWriter
 from fivo.training.run_directory import RunDirectory
@@ -16,6 +17,7 @@ from fivo.training.window import Window
 CHECKPOINT_SECONDS = 30.0
 
 Report = Callable[[dict[str, Any]], None]
+Probe = Callable[[SequenceModel], dict[str, float]]
 
 
 def train(
@@ -25,10 +27,12 @@ def train(
     *,
     override: bool = False,
     report: Report = lambda row: None,
+    probe: Probe | None = None,
 ) -> dict[str, Any]:
     """Train a run to its end, or continue it; returns what `result.json` holds.
 
-    Killed at any instant and started again with the same settings, it ends in the same bits.
+    Killed at any instant and started again with the same settings, it ends in the same bits. What `probe` says of the
+    model is added to the metrics at every validation.
     """
     with RunDirectory(directory) as run, ExitStack() as stack:
         run.check(config, dataset.fingerprint, override=override)
@@ -39,7 +43,7 @@ def train(
         reports = [report]
         if config.tensorboard:
             reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
-        _run_to_end(session, reports)
+        _run_to_end(session, reports, probe)
         result = {
             "steps": session.progress.step,
             "best_step": session.progress.best_step,
@@ -52,7 +56,7 @@ def train(
         return result
 
 
-def _run_to_end(session: Session, reports: list[Report]) -> None:
+def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) -> None:
     config = session.config
     started = time.monotonic() - session.progress.seconds
     saved = time.monotonic()
@@ -69,6 +73,8 @@ def _run_to_end(session: Session, reports: list[Report]) -> None:
         row = window.row(step)
         if validate:
             row["validation"] = session.validate()
+            if probe is not None:
+                row |= probe(session.trainer.model(session.state))
         row["seconds"] = time.monotonic() - started
         session.progress = session.progress._replace(seconds=row["seconds"])
         session.run.append_metrics(row)

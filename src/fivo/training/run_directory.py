@@ -16,6 +16,7 @@ from typing import Any
 from fivo import __version__
 from fivo.errors import InputError
 from fivo.files import write_atomically
+from fivo.training.commit import code_commit
 from fivo.training.config import TrainConfig, config_bytes, make_config, read_config
 
 EXTENDABLE = {"steps", "patience", "log_every", "tensorboard"}
@@ -98,6 +99,7 @@ class RunDirectory:
         """Write down what the run is about to be continued with; `config.toml` last, as it makes this a run."""
         provenance = {
             "dataset_fingerprint": fingerprint,
+            "commit": code_commit(),
             "python": platform.python_version(),
             "versions": {"fivo": __version__}
             | {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpyro", "optax")},

@@ -1,0 +1,70 @@
+"""Progress of a sweep: a line for every running job, and the time left for the whole."""
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from fivo.experiments.status import Running, Status
+
+QUIET_SECONDS = 60.0
+
+
+class SweepProgress:
+    """Lines that are rewritten on a terminal; elsewhere they are printed once a minute. Both on standard error."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        console = Console(stderr=True)
+        self.live = Live(console=console, transient=True, refresh_per_second=2) if console.is_terminal else None
+        self.spoke = -QUIET_SECONDS
+
+    def __enter__(self) -> "SweepProgress":
+        if self.live is not None:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def show(self, status: "Status") -> None:
+        """Say where the sweep stands."""
+        lines = lines_of(self.label, status)
+        if self.live is not None:
+            self.live.update(Group(*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines)))
+        elif time.monotonic() - self.spoke >= QUIET_SECONDS or not status.running:
+            print("\n".join(lines), file=sys.stderr, flush=True)
+            self.spoke = time.monotonic()
+
+
+def lines_of(label: str, status: "Status") -> list[str]:
+    """The whole in a line, then a line for every running job."""
+    whole = f"{label}: {status.trained} of {status.total} runs trained"
+    if status.failed:
+        whole += f", {status.failed} failed"
+    if status.seconds_left is not None:
+        whole += f", at most {duration(status.seconds_left)} left"
+    return [whole, *(f"  {_line(job)}" for job in status.running)]
+
+
+def _line(job: "Running") -> str:
+    if job.kind == "evaluate":
+        return f"{job.slug}: evaluating"
+    if not job.row:
+        return f"{job.slug}: starting"
+    rate = job.row.get("steps_per_second", 0.0)
+    parts = [f"{job.row['step']}/{job.steps}", f"{rate:.1f} steps/s", f"bound {job.row['bound']:.3f}"]
+    if rate:
+        parts.insert(1, f"{duration((job.steps - job.row['step']) / rate)} left")
+    return f"{job.slug}: {', '.join(parts)}"
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

@@ -1,0 +1,63 @@
+"""Scores of a model while it is being trained (Figures 2 and 3 of the paper)."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from fivo.batch import Batch
+from fivo.bounds import ELBO, BoundResult
+from fivo.data import Dataset
+from fivo.models import SequenceModel
+from fivo.training import TrainConfig
+from fivo.training.build import BOUNDS, build_bound
+from fivo.training.scoring import nats_per_step, score, scoring_plan
+
+PASSES = 100
+
+
+class UnresampledKL(eqx.Module):
+    """KL(q(z | x) ‖ p(z)) in the place of a bound, by samples along trajectories of q that are never resampled."""
+
+    num_particles: int = eqx.field(static=True)
+
+    def __call__(self, model: SequenceModel, batch: Batch, *, key: Key[Array, "*batch"]) -> BoundResult:
+        result = ELBO(self.num_particles)(model, batch, key=key)
+        return BoundResult(jnp.sum(result.info.kl, axis=1), result.info)
+
+
+class Curves:
+    """Bounds on a split, in nats per timestep, as a function of the model; for `training.train(probe=...)`.
+
+    The numbers are named `test_fivo` and so on; `kl` adds `test_kl`. `sequences` takes only the first of the split.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        dataset: Dataset,
+        *,
+        split: str = "test",
+        particles: int = 128,
+        bounds: Sequence[str] = BOUNDS,
+        kl: bool = False,
+        sequences: int = 0,
+    ) -> None:
+        self.split = split
+        self.frames = dataset.splits[split][: sequences or None]
+        self.lengths = dataset.lengths(split)[: sequences or None]
+        self.scores = {name: build_bound(name, particles, config) for name in bounds}
+        if kl:
+            self.scores["kl"] = UnresampledKL(particles)
+        self.plan = scoring_plan(self.lengths, particles, passes=PASSES)
+
+    def __call__(self, model: SequenceModel) -> dict[str, float]:
+        """The scores of a model; the same random numbers every time."""
+        return {
+            f"{self.split}_{name}": nats_per_step(
+                score(model, bound, self.frames, self.plan, key=jax.random.key(0)), self.lengths
+            )
+            for name, bound in self.scores.items()
+        }

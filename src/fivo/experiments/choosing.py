@@ -1,0 +1,45 @@
+"""`--only KEY=VALUE`: a part of a grid."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fivo.errors import InputError
+from fivo.experiments.experiment import Experiment, PlannedRun
+from fivo.training import TrainConfig
+
+
+def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[PlannedRun, ...]:
+    """The runs that have one of the values given for every key that was given; keys may be repeated."""
+    wanted: dict[str, list[str]] = {}
+    for pair in only:
+        key, equals, value = pair.partition("=")
+        if not equals or key not in TrainConfig.__struct_fields__:
+            raise InputError(
+                f"got --only {pair!r:.60} where KEY=VALUE was expected, with a key such as "
+                f"{', '.join(experiment.keys)} or learning_rate."
+            )
+        wanted.setdefault(key, []).append(value)
+    runs = tuple(
+        run
+        for run in experiment.runs
+        if all(any(_is(_value_of(run, key), text) for text in texts) for key, texts in wanted.items())
+    )
+    if not runs:
+        values = {key: list(dict.fromkeys(str(_value_of(run, key)) for run in experiment.runs)) for key in wanted}
+        offered = ", ".join(f"{key}={'|'.join(texts)}" for key, texts in values.items())
+        raise InputError(f"no run of {experiment.document.name!r} has {' '.join(only)}; it has {offered}.")
+    return runs
+
+
+def _value_of(run: PlannedRun, key: str) -> Any:
+    # The cell's dataset is as the file names it; the configuration's may be an absolute path.
+    return dict(run.cell).get(key, getattr(run.config, key))
+
+
+def _is(value: Any, text: str) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(text) == float(value)
+        except ValueError:
+            return False
+    return str(value).lower() == text.lower()

@@ -1,0 +1,21 @@
+"""A piece of the data and a piece drawn from the model, to look at and to hear."""
+
+import jax
+import numpy as np
+
+from fivo.evaluation import Run, sample
+from fivo.files import replacing
+
+STEPS = 48
+
+
+def write_excerpt(run: Run) -> None:
+    """Write `sample.npz` of a run on music: the beginning of the first test piece, and as many new steps."""
+    if run.dataset.kind != "pianoroll":
+        return
+    data = run.dataset.splits["test"][0][:STEPS]
+    drawn = sample(run.model, STEPS, key=jax.random.key(0)).astype(np.uint8)
+    with replacing(run.directory.path / "sample.npz") as file:
+        np.savez_compressed(
+            file, data=data, sample=drawn, steps_per_quarter=max(1, round(run.dataset.steps_per_quarter or 1))
+        )

@@ -1,0 +1,186 @@
+"""An experiment as data: a grid of runs, how they are evaluated, and what the paper published.
+
+One TOML file each; `docs/sweeps.md` explains every key.
+"""
+
+import dataclasses
+import itertools
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fivo.data import SPLITS
+from fivo.errors import InputError
+from fivo.experiments.slugs import slug_of
+from fivo.training import TrainConfig, dataset_setting, make_config, read_config
+
+SELECTED = ("learning_rate",)
+"""Chosen on the validation bound, within a cell."""
+REPEATED = ("seed",)
+"""Averaged over, within a cell."""
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Split = Literal["train", "valid", "test"]
+BoundName = Literal["elbo", "iwae", "fivo"]
+
+
+class Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the selected run of a cell is scored."""
+
+    splits: list[Split] = ["test"]
+    particles: Count = 128
+    repeats: Count = 3
+    unit: Literal["nats_per_step", "nats_per_sequence"] = "nats_per_step"
+    relative_to: dict[str, Any] = {}
+    """The cell whose score is subtracted from all; empty for absolute numbers."""
+
+
+class Curves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is scored at every validation while training."""
+
+    split: Split = "test"
+    particles: Count = 128
+    bounds: list[BoundName] = ["elbo", "iwae", "fivo"]
+    kl: bool = False
+    sequences: Annotated[int, Meta(ge=0)] = 0
+    """Only the first of the split; 0 means all."""
+
+
+class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which columns of the metrics are drawn, against the step."""
+
+    fields: list[str]
+    y_label: str
+    panels: str = ""
+    """The key whose every value has a panel of its own."""
+    lines: str = ""
+    """The key whose every value has a line of its own."""
+
+
+class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The keys that go down and across the table."""
+
+    rows: list[str]
+    columns: list[str]
+
+
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The TOML file."""
+
+    name: str
+    title: str
+    place: str
+    directory: str = ""
+    """Where its runs go, under `runs/`; experiments that share it share runs."""
+    settings: dict[str, Any] = {}
+    grid: list[dict[str, list[Any]]]
+    evaluation: Evaluation = Evaluation()
+    curves: Curves | None = None
+    figure: Figure | None = None
+    table: Layout | None = None
+    published: list[dict[str, Any]] = []
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedRun:
+    """A point of the grid: its directory's name, its settings, and the cell of the table that it belongs to."""
+
+    slug: str
+    config: TrainConfig
+    cell: tuple[tuple[str, Any], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """A checked document and the runs of its grid, in its order."""
+
+    document: Document
+    runs: tuple[PlannedRun, ...]
+    keys: tuple[str, ...]
+    """What tells cells apart: the keys of the grid without those selected or averaged over."""
+
+    @property
+    def directory(self) -> str:
+        """The directory of the runs, under `runs/`."""
+        return self.document.directory or self.document.name
+
+
+def read_experiment(path: str | Path) -> Experiment:
+    """The experiment of a TOML file."""
+    return make_experiment(read_config(path), str(path))
+
+
+def make_experiment(content: dict[str, Any], where: str = "the experiment") -> Experiment:
+    """An experiment from plain values; `where` names it in messages."""
+    if isinstance(content.get("grid"), dict):
+        content = {**content, "grid": [content["grid"]]}
+    grids = content.get("grid")
+    if isinstance(grids, list) and all(isinstance(grid, dict) for grid in grids):
+        content = {**content, "grid": [_as_lists(grid) for grid in grids]}
+    try:
+        document = msgspec.convert(content, Document)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).replace("`", "").partition(" - at $.")
+        problem = problem[0].lower() + problem[1:].rstrip(".")
+        raise InputError(f"{where!r} is no experiment: {problem}{f' at {place}' if place else ''}; mend it.") from None
+    for name in filter(None, (document.name, document.directory)):
+        if not NAME.fullmatch(name):
+            raise InputError(
+                f"{where!r} has the name {name!r:.60} where small letters, digits, - and _ were expected; rename it."
+            )
+    named = dict.fromkeys(key for grid in document.grid for key in grid)
+    keys = tuple(key for key in named if key not in SELECTED + REPEATED)
+    runs = _expand(document, keys, tuple(named))
+    experiment = Experiment(document, runs, keys)
+    _check_keys(experiment, where)
+    return experiment
+
+
+def _as_lists(grid: dict[str, Any]) -> dict[str, Any]:
+    return {key: value if isinstance(value, list) else [value] for key, value in grid.items()}
+
+
+def _expand(document: Document, keys: tuple[str, ...], named: tuple[str, ...]) -> tuple[PlannedRun, ...]:
+    runs: dict[str, PlannedRun] = {}
+    for grid in document.grid:
+        for values in itertools.product(*grid.values()):
+            config = make_config({**document.settings, **dict(zip(grid, values, strict=True))})
+            cell = tuple((key, getattr(config, key)) for key in keys)
+            config = msgspec.structs.replace(config, dataset=dataset_setting(config.dataset))
+            slug = slug_of(config, named)
+            runs.setdefault(slug, PlannedRun(slug, config, cell))
+    if not runs:
+        raise InputError(f"the grid of {document.name!r} is empty; give every key at least one value.")
+    return tuple(runs.values())
+
+
+def _check_keys(experiment: Experiment, where: str) -> None:
+    document = experiment.document
+    known = {*experiment.keys, "split"}
+    cells = {cell for run in experiment.runs for cell in run.cell}
+    used = {
+        "table": [*document.table.rows, *document.table.columns] if document.table else [],
+        "evaluation.relative_to": list(document.evaluation.relative_to),
+        "figure": [key for key in (document.figure.panels, document.figure.lines) if key] if document.figure else [],
+        "published": [key for row in document.published for key in row if key != "value"],
+    }
+    for place, names in used.items():
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"{where!r} has the key {name!r:.60} in {place} where one of {', '.join(sorted(known))} was "
+                    "expected; use the keys of its grid."
+                )
+    for row in document.published:
+        if not isinstance(row.get("value"), int | float):
+            raise InputError(f"{where!r} has the published row {row!r:.90} without a number as its value; add it.")
+        lost = [f"{key}={row[key]!r:.40}" for key in row if key in experiment.keys and (key, row[key]) not in cells]
+        if lost or row.get("split", SPLITS[-1]) not in SPLITS:
+            raise InputError(
+                f"{where!r} has a published row for {', '.join(lost) or 'an unknown split'}, which its grid does not "
+                "have; mend the row or the grid."
+            )

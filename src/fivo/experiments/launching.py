@@ -1,0 +1,80 @@
+"""A job of a sweep as a process of its own, on this machine or on whichever a scheduler chose."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from fivo.experiments.lease import stands
+from fivo.files import write_atomically
+
+POLL_SECONDS = 0.5
+MISTAKE = 2
+"""Exit code of what will fail again, such as a loss that became NaN."""
+STOPPED = 3
+_thread = threading.local()
+
+
+class Outcome(NamedTuple):
+    """How a job ended; `sentence` is the last line that it wrote."""
+
+    code: int
+    sentence: str
+
+
+def take_cores(free: "SimpleQueue[list[int]]") -> None:
+    """Give this thread's jobs some cores for themselves."""
+    _thread.cores = free.get()
+
+
+def launch(job: dict[str, Any]) -> Outcome:
+    """Run a job to its end, or until its sweep has ended."""
+    if not stands(job["lease"], job["token"]):
+        return Outcome(STOPPED, "its sweep has ended")
+    directory = Path(job["directory"])
+    directory.mkdir(parents=True, exist_ok=True)
+    job = {**job, "parent": os.getpid(), "cores": getattr(_thread, "cores", None)}
+    file, log = directory / "job.json", directory / "worker.log"
+    write_atomically(file, json.dumps(job, indent=2).encode())
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fivo.experiments.worker", str(file)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=_environment(),
+            # Ctrl-C is for the sweep, which then ends its jobs.
+            start_new_session=True,
+        )
+        try:
+            code = _wait(process, job)
+        finally:
+            process.kill()
+            process.wait()
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return Outcome(code, lines[-1].strip() if lines else f"the process ended with code {code}")
+
+
+def _wait(process: subprocess.Popen, job: dict[str, Any]) -> int:
+    while True:
+        try:
+            return process.wait(POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            if not stands(job["lease"], job["token"]):
+                process.kill()  # a run killed at any instant goes on from its checkpoint
+
+
+def _environment() -> dict[str, str]:
+    """Large pages and kept programs, as for `fivo train`; what the user has set stays."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fivo" / "compiled"
+    defaults = {
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
+    }
+    if sys.platform.startswith("linux"):
+        defaults["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
+    return {**defaults, **os.environ}

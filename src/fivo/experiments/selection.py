@@ -1,0 +1,58 @@
+"""What a sweep has come to, read from the files of its runs, and the run that stands for a cell of the table.
+
+As in the paper, the learning rate and the step are chosen by the validation bound. The score that is reported for
+models trained with FIVO is FIVO; for the others it is the maximum over three bounds, which is chosen on the split itself
+and therefore optimistic for them.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from fivo.errors import InputError
+from fivo.experiments.experiment import Evaluation, PlannedRun
+from fivo.training import RunDirectory
+
+
+def is_trained(directory: Path, run: PlannedRun) -> bool:
+    """Whether a run has ended with the settings that are asked for."""
+    if read_json(directory / "result.json") is None:
+        return False
+    try:
+        return RunDirectory(directory).config() == run.config
+    except InputError:
+        return False  # training it again says what is wrong
+
+
+def is_evaluated(directory: Path, evaluation: Evaluation) -> bool:
+    """Whether a trained run's best step has all the scores that are asked for."""
+    return all(score_of(directory, evaluation, split) is not None for split in evaluation.splits)
+
+
+def score_of(directory: Path, evaluation: Evaluation, split: str) -> dict[str, Any] | None:
+    """The scores of a run on a split, if they are of its best step and as exact as asked for."""
+    result, scores = read_json(directory / "result.json"), read_json(directory / "evaluation.json")
+    score = (scores or {}).get("splits", {}).get(split)
+    if result is None or score is None or score["steps"] != result["best_step"]:
+        return None
+    return score if (score["particles"], score["repeats"]) == (evaluation.particles, evaluation.repeats) else None
+
+
+def selected(out: Path, runs: Iterable[PlannedRun]) -> PlannedRun | None:
+    """The run with the best validation bound among those that have ended; the first of equals."""
+    best, best_value = None, -float("inf")
+    for run in runs:
+        result = read_json(out / run.slug / "result.json")
+        if result is not None and result["best_validation"] > best_value:
+            best, best_value = run, result["best_validation"]
+    return best
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object of a file, or None where there is no whole one."""
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,88 @@
+"""Where a sweep stands, read from the files that its runs write."""
+
+import json
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fivo.experiments.experiment import PlannedRun
+from fivo.experiments.selection import read_json
+
+TAIL_BYTES = 4096
+
+
+class Running(NamedTuple):
+    """A job in a process: `row` is the last line of its metrics."""
+
+    kind: str
+    slug: str
+    steps: int
+    row: dict[str, Any]
+
+
+class Status(NamedTuple):
+    """Counts of runs, the jobs in processes, and an upper estimate of the seconds left (runs may stop early)."""
+
+    trained: int
+    failed: int
+    total: int
+    running: list[Running]
+    seconds_left: float | None
+
+
+def status_of(
+    out: Path,
+    runs: Sequence[PlannedRun],
+    flying: Sequence[tuple[str, PlannedRun]],
+    token: str,
+    trained: Collection[str],
+    failed: Collection[str],
+) -> Status:
+    """The status of a sweep; a job is running once the machine that runs it has written its file."""
+    running = []
+    for kind, run in flying:
+        job = read_json(out / run.slug / "job.json") or {}
+        if (job.get("token"), job.get("kind")) == (token, kind):
+            row = last_row(out / run.slug / "metrics.jsonl")
+            running.append(Running(kind, run.slug, run.config.steps, row))
+    ended = [run for run in runs if run.slug in trained or run.slug in failed]
+    open_runs = [run for run in runs if run.slug not in trained and run.slug not in failed]
+    left = _seconds_left(out, open_runs, ended, len(running))
+    return Status(sum(run.slug in trained for run in runs), len(failed), len(runs), running, left)
+
+
+def last_row(path: Path) -> dict[str, Any]:
+    """The last whole line of a run's metrics."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
+        return {}
+    for line in reversed(lines):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            return row
+    return {}
+
+
+def _seconds_left(
+    out: Path, open_runs: Sequence[PlannedRun], ended: Sequence[PlannedRun], parallel: int
+) -> float | None:
+    """Steps left, each as long as in runs of the same shape so far; of other shapes where none has begun."""
+    pace: dict[Any, list[float]] = {}
+    done = {}
+    for run in (*ended, *open_runs):
+        row = last_row(out / run.slug / "metrics.jsonl")
+        done[run.slug] = row.get("step", 0)
+        if row.get("step") and row.get("seconds"):
+            pace.setdefault(run.cell, []).append(row["seconds"] / row["step"])
+    if not pace or not parallel:
+        return None
+    means = {cell: sum(values) / len(values) for cell, values in pace.items()}
+    usual = sum(means.values()) / len(means)
+    seconds = [max(run.config.steps - done[run.slug], 0) * means.get(run.cell, usual) for run in open_runs]
+    return sum(seconds) / parallel

@@ -1,0 +1,151 @@
+"""The cells of an experiment's table: what was published, what came out here, and which run it came from."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fivo.experiments.experiment import Experiment, PlannedRun
+from fivo.experiments.figures import figure_of
+from fivo.experiments.selection import read_json, score_of, selected
+from fivo.files import write_atomically
+
+FORMAT = 1
+OPTIMISTIC = "the maximum over ELBO, IWAE and FIVO, chosen on this split: optimistic, and the paper's own convention"
+
+
+def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
+    """Everything that a report says about an experiment, from the files under `out`."""
+    document = experiment.document
+    evaluation = document.evaluation
+    cells = []
+    for cell in dict.fromkeys(run.cell for run in experiment.runs):
+        mine = [run for run in experiment.runs if run.cell == cell]
+        cells += [_cell(experiment, out, {**dict(cell), "split": split}, mine) for split in evaluation.splits]
+    if evaluation.relative_to:
+        _subtract(cells, evaluation.relative_to)
+    for cell in cells:
+        known = cell["published"] is not None and cell["ours"] is not None
+        cell["difference"] = cell["ours"] - cell["published"] if known else None
+    return {
+        "format": FORMAT,
+        "name": document.name,
+        "title": document.title,
+        "place": document.place,
+        "unit": evaluation.unit,
+        "relative_to": evaluation.relative_to,
+        "layout": msgspec.to_builtins(document.table) if document.table else None,
+        "particles": evaluation.particles,
+        "repeats": evaluation.repeats,
+        "cells": cells,
+        "figure": figure_of(experiment, out),
+        "runs": [run.slug for run in experiment.runs if (out / run.slug / "config.toml").exists()],
+    }
+
+
+def write_summary(experiment: Experiment, out: Path) -> dict[str, Any]:
+    """Write the summary beside the runs, as NAME.json."""
+    summary = summarise(experiment, out)
+    write_atomically(out / f"{experiment.document.name}.json", msgspec.json.format(msgspec.json.encode(summary)))
+    return summary
+
+
+def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[PlannedRun]) -> dict[str, Any]:
+    """The mean over seeds of the scores of the selected runs; its error is of the seeds where there are several."""
+    evaluation, split = experiment.document.evaluation, keys["split"]
+    chosen = []
+    for seed in dict.fromkeys(run.config.seed for run in runs):
+        run = selected(out, [run for run in runs if run.config.seed == seed])
+        score = run and score_of(out / run.slug, evaluation, split)
+        if run and score:
+            chosen.append(_evidence(out / run.slug, run, score, evaluation.unit))
+    values = np.array([evidence["value"] for evidence in chosen])
+    if len(values) > 1:
+        error = float(values.std(ddof=1) / math.sqrt(len(values)))
+    else:
+        error = chosen[0]["standard_error"] if chosen else None
+    trained = sum(read_json(out / run.slug / "result.json") is not None for run in runs)
+    return {
+        "keys": keys,
+        "published": _published(experiment, keys),
+        "ours": float(values.mean()) if chosen else None,
+        "standard_error": error,
+        "error_of": ("seeds" if len(values) > 1 else "evaluations") if error is not None else None,
+        "note": OPTIMISTIC if chosen and chosen[0]["config"]["bound"] != "fivo" else None,
+        "runs_trained": trained,
+        "runs_planned": len(runs),
+        "selected": chosen,
+    }
+
+
+def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], unit: str) -> dict[str, Any]:
+    """A selected run, and everything needed to make its number again."""
+    result, provenance = read_json(directory / "result.json"), read_json(directory / "run.json") or {}
+    reported = score["bounds"][score["reported"]["bound"]]
+    error = reported["standard_error"]
+    if error is not None and unit == "nats_per_sequence":
+        # Both units are one sum of log p̂, divided by other constants.
+        error *= abs(reported["nats_per_sequence"] / reported["nats_per_step"])
+    return {
+        "run": run.slug,
+        "value": reported[unit],
+        "standard_error": error,
+        "reported": score["reported"]["bound"],
+        "bounds": {name: row[unit] for name, row in score["bounds"].items()},
+        "result": result,
+        "config": score["config"],
+        "commit": (read_json(directory / "evaluation.json") or {}).get("commit"),
+        "trained_with": provenance.get("commit"),
+        "commands": [
+            train_command(score["config"], run.slug),
+            f"fivo evaluate {run.slug} --split {score['split']} --particles {score['particles']} "
+            f"--repeats {score['repeats']} --seed {score['seed']}",
+        ],
+    }
+
+
+def train_command(settings: dict[str, Any], out: str) -> str:
+    """The command that makes a run anew."""
+    words = ["fivo train"]
+    for name, value in settings.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words += [f"--{option}"] if value else []
+        else:
+            words.append(f"--{option} {_quoted(value)}")
+    return " ".join([*words, f"--out {out}"])
+
+
+def _quoted(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if text.replace("-", "").replace(".", "").replace("/", "").isalnum() else repr(text)
+
+
+def _published(experiment: Experiment, keys: dict[str, Any]) -> int | float | None:
+    splits = experiment.document.evaluation.splits
+    for row in experiment.document.published:
+        wanted = {"split": splits[0], **row}
+        if all(keys.get(key) == value for key, value in wanted.items() if key != "value"):
+            return row["value"]
+    return None
+
+
+def _subtract(cells: list[dict[str, Any]], baseline: dict[str, Any]) -> None:
+    """Make scores relative to those of the cell with the given keys; the errors add in squares."""
+    bases = {}
+    for cell in cells:
+        if all(cell["keys"].get(key) == value for key, value in baseline.items()):
+            bases[cell["keys"]["split"]] = (cell["ours"], cell["standard_error"])
+    for cell in cells:
+        base, error = bases.get(cell["keys"]["split"], (None, None))
+        is_base = all(cell["keys"].get(key) == value for key, value in baseline.items())
+        if cell["ours"] is None or base is None:
+            cell["ours"], cell["standard_error"] = None, None
+            continue
+        cell["ours"] -= base
+        if is_base:
+            cell["standard_error"] = None
+        elif error is not None and cell["standard_error"] is not None:
+            cell["standard_error"] = math.hypot(cell["standard_error"], error)
