@@ -31,7 +31,7 @@ BoundName = Literal["elbo", "iwae", "fivo"]
 class Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the selected run of a cell is scored."""
 
-    splits: list[Split] = ["test"]
+    splits: tuple[Split, ...] = ("test",)
     particles: Count = 128
     repeats: Count = 3
     unit: Literal["nats_per_step", "nats_per_sequence"] = "nats_per_step"
@@ -44,7 +44,7 @@ class Curves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     split: Split = "test"
     particles: Count = 128
-    bounds: list[BoundName] = ["elbo", "iwae", "fivo"]
+    bounds: tuple[BoundName, ...] = ("elbo", "iwae", "fivo")
     kl: bool = False
     sequences: Annotated[int, Meta(ge=0)] = 0
     """Only the first of the split; 0 means all."""

@@ -1,8 +1,8 @@
 """What a sweep has come to, read from the files of its runs, and the run that stands for a cell of the table.
 
 As in the paper, the learning rate and the step are chosen by the validation bound. The score that is reported for
-models trained with FIVO is FIVO; for the others it is the maximum over three bounds, which is chosen on the split itself
-and therefore optimistic for them.
+models trained with FIVO is FIVO; for the others it is the maximum over three bounds, which is chosen on the split
+itself and therefore optimistic for them.
 """
 
 import json

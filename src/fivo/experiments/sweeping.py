@@ -12,7 +12,7 @@ from fivo.errors import InputError
 from fivo.experiments.experiment import Experiment, PlannedRun
 from fivo.experiments.launching import MISTAKE, Outcome, launch
 from fivo.experiments.lease import Lease
-from fivo.experiments.selection import is_evaluated, is_trained, selected
+from fivo.experiments.selection import is_evaluated, is_trained, score_of, selected
 from fivo.experiments.status import Status, status_of
 from fivo.experiments.tables import write_summary
 
@@ -134,7 +134,9 @@ class _Sweep:
         evaluation = document.evaluation
         return {
             **common,
-            "splits": evaluation.splits,
+            "splits": [
+                split for split in evaluation.splits if score_of(self.out / job.run.slug, evaluation, split) is None
+            ],
             "particles": evaluation.particles,
             "repeats": evaluation.repeats,
         }

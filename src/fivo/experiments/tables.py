@@ -96,7 +96,7 @@ def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], unit: str
         "bounds": {name: row[unit] for name, row in score["bounds"].items()},
         "result": result,
         "config": score["config"],
-        "commit": (read_json(directory / "evaluation.json") or {}).get("commit"),
+        "commit": score["commit"],
         "trained_with": provenance.get("commit"),
         "commands": [
             train_command(score["config"], run.slug),

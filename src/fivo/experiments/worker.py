@@ -64,16 +64,19 @@ def _train(job: dict[str, Any]) -> None:
 def _evaluate(job: dict[str, Any]) -> None:
     from fivo.evaluation import evaluate, open_run
     from fivo.experiments.excerpts import write_excerpt
+    from fivo.experiments.selection import read_json
     from fivo.training.commit import code_commit
 
     run = open_run(job["directory"], data_dir=job["data_dir"])
     with run.directory:
         write_excerpt(run)
+        known = read_json(run.directory.path / "evaluation.json") or {"splits": {}}
         scores = {
             split: evaluate(run, split=split, particles=job["particles"], repeats=job["repeats"])
+            | {"commit": code_commit()}
             for split in job["splits"]
         }
-        run.directory.write_json("evaluation.json", {"commit": code_commit(), "splits": scores})
+        run.directory.write_json("evaluation.json", {"splits": {**known["splits"], **scores}})
 
 
 if __name__ == "__main__":

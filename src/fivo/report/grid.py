@@ -1,0 +1,82 @@
+"""The cells of a summary arranged in rows and columns, and how its numbers are written."""
+
+from typing import Any, NamedTuple
+
+WORDS = {"particles": "N", "hidden": "units", "smoothing": "smoothing", "bound": "bound", "dataset": "data"}
+DECIMALS = {"nats_per_step": 2, "nats_per_sequence": 0}
+STAR = (
+    "\\* the maximum over ELBO, IWAE and FIVO, chosen on the reported split: the paper's own convention, optimistic "
+    "for these models."
+)
+
+
+class Grid(NamedTuple):
+    """A table: `cells[i][j]` belongs to the values `rows[i]` of `row_keys` and to the keys and values `columns[j]`."""
+
+    row_keys: list[str]
+    rows: list[tuple[Any, ...]]
+    columns: list[tuple[tuple[str, Any], ...]]
+    cells: list[list[dict[str, Any] | None]]
+    notes: list[str]
+
+
+def arranged(summary: dict[str, Any]) -> Grid:
+    """The table of an experiment; without a layout, bounds go down and the rest across."""
+    layout = summary["layout"] or _layout(summary["cells"])
+    down, across = layout["rows"], layout["columns"]
+    rows: dict[tuple, None] = {}
+    columns: dict[tuple, None] = {}
+    found = {}
+    for cell in summary["cells"]:
+        row = tuple(cell["keys"].get(key) for key in down)
+        column = tuple((key, cell["keys"].get(key)) for key in across)
+        rows.setdefault(row)
+        columns.setdefault(column)
+        found[row, column] = {**cell, "unit": summary["unit"]}
+    cells = [[found.get((row, column)) for column in columns] for row in rows]
+    notes = [STAR] if any(cell["note"] for cell in summary["cells"]) else []
+    notes += _effort(summary["cells"])
+    words = [tuple(_value(key, value) for key, value in zip(down, row, strict=True)) for row in rows]
+    return Grid([WORDS.get(key, key) for key in down], words, list(columns), cells, notes)
+
+
+def _layout(cells: list[dict[str, Any]]) -> dict[str, list[str]]:
+    keys = list(cells[0]["keys"]) if cells else []
+    down = [key for key in ("particles", "bound", "smoothing") if key in keys] or keys[:1]
+    return {"rows": down, "columns": [key for key in keys if key not in down]}
+
+
+def _effort(cells: list[dict[str, Any]]) -> list[str]:
+    partial = [cell for cell in cells if cell["selected"] and cell["runs_trained"] < cell["runs_planned"]]
+    if not partial:
+        return []
+    return [
+        f"In {len(partial)} of {len(cells)} cells not all planned runs are trained; the best of the trained is shown."
+    ]
+
+
+def _value(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return {True: "yes", False: "no"}[value]
+    return str(value).upper() if key == "bound" else str(value)
+
+
+def heading(column: tuple[tuple[str, Any], ...]) -> str:
+    """The head of a column."""
+    parts = []
+    for key, value in column:
+        word = f"{WORDS.get(key, key)} " if isinstance(value, bool | int | float) else ""
+        parts.append(word + _value(key, value))
+    return ", ".join(parts)
+
+
+def number_text(value: int | float, unit: str, more: int = 0) -> str:
+    """A score with the decimals of the paper, or more of them."""
+    decimals = DECIMALS[unit]
+    return f"{value:,.{decimals + more if decimals else 0}f}"
+
+
+def signed(value: int | float, unit: str) -> str:
+    """A difference: positive is better than the paper."""
+    decimals = DECIMALS[unit]
+    return f"{value:+,.{decimals}f}"

@@ -1,0 +1,132 @@
+"""One page that shows everything: tables beside the paper's, curves, figures and music, in a single file."""
+
+import base64
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fivo import __version__
+from fivo.errors import InputError
+from fivo.report.grid import Grid, arranged, heading, number_text, signed
+from fivo.report.png import write_pianoroll
+from fivo.report.reading import RunFiles, Sources, curves
+from fivo.report.sound import write_wav
+from fivo.report.style import DARK_COLOURS, LIGHT_COLOURS
+
+PARTS = Path(__file__).parent / "page_parts"
+CHARTS = {
+    "bound": "Training: the run's own bound (nats per timestep)",
+    "validation": "Validation: the run's own bound (nats per timestep)",
+    "kl": "KL from q to p (nats per timestep)",
+    "ess": "Effective sample size",
+    "gradient_norm": "Norm of the gradient",
+}
+LOGARITHMIC = {"gradient_norm"}
+SOUND_RATE = 11025
+MOST_PIECES = 4
+
+
+def report_page(sources: Sources, *, audio: bool = True) -> str:
+    """The page as HTML: no network, no other files, nothing of the data run as code."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"number": number_text, "signed": signed, "heading": heading}
+    charts, data = _charts(sources)
+    return environment.get_template("page.html").render(
+        title=_title(sources),
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        tables=[(summary, _grid(summary)) for summary in sources.summaries if summary["cells"]],
+        figures=[(summary, charts[summary["name"]]) for summary in sources.summaries if summary["name"] in charts],
+        curves=charts.get("", []),
+        pieces=_pieces(sources, audio),
+        runs=sources.runs,
+        data=data,
+        # Read as text: neither may contain what would end its element.
+        style=_part("page.css"),
+        script=_part("page.js"),
+        colours=list(zip(LIGHT_COLOURS, DARK_COLOURS, strict=True)),
+    )
+
+
+def _part(name: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup((PARTS / name).read_text())
+
+
+def _title(sources: Sources) -> str:
+    places = [summary["place"] for summary in sources.summaries]
+    return " · ".join(places) if places else f"{len(sources.runs)} runs"
+
+
+def _grid(summary: dict[str, Any]) -> Grid:
+    grid = arranged(summary)
+    return grid._replace(notes=[note.replace("\\*", "*") for note in grid.notes])
+
+
+def _charts(sources: Sources) -> tuple[dict[str, list[str]], list[dict[str, Any]]]:
+    """The places of charts on the page, by experiment ("" for the runs), and what the script draws there."""
+    places: dict[str, list[str]] = {}
+    data = []
+
+    def add(owner: str, title: str, label: str, lines: list[dict[str, Any]], log: bool = False) -> None:
+        identity = f"chart{len(data)}"
+        places.setdefault(owner, []).append(identity)
+        data.append({"id": identity, "group": owner, "title": title, "y": label, "lines": lines, "log": log})
+
+    for summary in sources.summaries:
+        for panel in summary["figure"] or []:
+            if panel["lines"]:
+                add(summary["name"], panel["title"], panel["y_label"], panel["lines"])
+    runs = curves(sources.runs)
+    for field, title in CHARTS.items():
+        lines = [{"label": run["label"], **run["lines"][field]} for run in runs if run["lines"][field]["x"]]
+        if lines:
+            add("", title, "", lines, field in LOGARITHMIC)
+    return places, data
+
+
+def _pieces(sources: Sources, audio: bool) -> list[dict[str, Any]]:
+    """A few runs' music, data before samples; those that an experiment selected come first."""
+    chosen = {
+        evidence["run"] for summary in sources.summaries for cell in summary["cells"] for evidence in cell["selected"]
+    }
+    runs = sorted((run for run in sources.runs if run.excerpt), key=lambda run: run.directory.name not in chosen)
+    return [piece for run in _distinct(runs)[:MOST_PIECES] for piece in _music(run, audio)]
+
+
+def _distinct(runs: list[RunFiles]) -> list[RunFiles]:
+    """The first run of each dataset and bound, then the others."""
+    first = {(run.config.get("dataset"), run.config.get("bound")): run for run in reversed(runs)}
+    return [*first.values(), *(run for run in runs if run not in first.values())] if len(runs) > len(first) else runs
+
+
+def _music(run: RunFiles, audio: bool) -> list[dict[str, Any]]:
+    pieces = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, roll in (run.excerpt or {}).items():
+            picture, sound = Path(folder, f"{name}.png"), Path(folder, f"{name}.wav")
+            try:
+                write_pianoroll(picture, roll)
+                if audio:
+                    write_wav(sound, roll, steps_per_quarter=run.steps_per_quarter, rate=SOUND_RATE)
+            except InputError:
+                continue  # an excerpt that somebody damaged is not worth the page
+            pieces.append(
+                {
+                    "run": run.label,
+                    "name": "data (test)" if name == "data" else "sample of the model",
+                    "picture": _embedded(picture, "image/png"),
+                    "sound": _embedded(sound, "audio/wav") if audio else None,
+                }
+            )
+    return pieces
+
+
+def _embedded(path: Path, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -1,0 +1,153 @@
+"""What a report is made of: summaries of experiments and directories of runs, read as data and nothing else."""
+
+import json
+import os
+import tomllib
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fivo.errors import InputError
+
+FIELDS = ("bound", "validation", "kl", "ess", "gradient_norm")
+MOST_NUMBERS = 150_000
+FEWEST_POINTS, MOST_POINTS = 40, 400
+SUMMARY = {"format", "name", "title", "place", "unit", "layout", "cells", "figure", "runs"}
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """A run as its directory describes it; `label` is unique among the runs of a report."""
+
+    label: str
+    directory: Path
+    config: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    result: dict[str, Any] | None
+    provenance: dict[str, Any]
+    excerpt: dict[str, NDArray[np.uint8]] | None
+    steps_per_quarter: int
+
+
+@dataclass
+class Sources:
+    """All that was found under some paths."""
+
+    summaries: list[dict[str, Any]] = field(default_factory=list)
+    runs: list[RunFiles] = field(default_factory=list)
+
+
+def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
+    """Summaries and runs at or below the given paths; a path may also be a summary itself."""
+    sources = Sources()
+    seen: set[Path] = set()
+    for path in map(Path, paths):
+        if not path.exists():
+            raise InputError(f"{str(path)!r} does not exist; give directories of runs or sweeps.")
+        before = len(sources.summaries) + len(sources.runs)
+        files = [path] if path.is_file() else _files(path)
+        for file in files:
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
+            if file.name == "config.toml":
+                sources.runs.append(_read_run(file.parent, {run.label for run in sources.runs}))
+            elif (summary := _read_summary(file)) is not None:
+                sources.summaries.append(summary)
+        if len(sources.summaries) + len(sources.runs) == before:
+            raise InputError(
+                f"{str(path)!r} holds no run and no summary of a sweep; make some with `fivo sweep` or `fivo train`."
+            )
+    sources.summaries.sort(key=lambda summary: summary["name"])
+    return sources
+
+
+def _files(directory: Path) -> Iterable[Path]:
+    """Runs and possible summaries; what is inside a run is not searched."""
+    for root, folders, names in os.walk(directory):
+        folders.sort()
+        if "config.toml" in names:
+            folders.clear()
+            yield Path(root, "config.toml")
+        else:
+            yield from (Path(root, name) for name in sorted(names) if name.endswith(".json"))
+
+
+def _read_summary(path: Path) -> dict[str, Any] | None:
+    value = _json(path)
+    return value if value is not None and value.keys() >= SUMMARY and value["format"] == 1 else None
+
+
+def _read_run(directory: Path, taken: set[str]) -> RunFiles:
+    try:
+        config = tomllib.loads((directory / "config.toml").read_text())
+    except (OSError, ValueError):
+        raise InputError(f"{str(directory / 'config.toml')!r} is not readable TOML; leave that run out.") from None
+    label = directory.resolve().name
+    count = 2
+    while label in taken:
+        label, count = f"{directory.resolve().name} ({count})", count + 1
+    excerpt, steps = _excerpt(directory / "sample.npz")
+    return RunFiles(
+        label,
+        directory,
+        config,
+        _metrics(directory / "metrics.jsonl"),
+        _json(directory / "result.json"),
+        _json(directory / "run.json") or {},
+        excerpt,
+        steps,
+    )
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _metrics(path: Path) -> list[dict[str, Any]]:
+    rows = []
+    if path.exists():
+        for line in path.read_text(errors="replace").splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                break  # the last line of a run that was killed
+            if isinstance(row, dict) and isinstance(row.get("step"), int):
+                rows.append(row)
+    return rows
+
+
+def _excerpt(path: Path) -> tuple[dict[str, NDArray[np.uint8]] | None, int]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            rolls = {name: np.asarray(file[name], np.uint8) for name in ("data", "sample")}
+            return rolls, int(file["steps_per_quarter"])
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None, 1
+
+
+def curves(runs: Sequence[RunFiles]) -> list[dict[str, Any]]:
+    """The metrics of runs, thinned so that a page of many runs stays small; NaN is left out."""
+    points = int(np.clip(MOST_NUMBERS // max(1, len(runs) * len(FIELDS)), FEWEST_POINTS, MOST_POINTS))
+    result = []
+    for run in runs:
+        lines = {}
+        for name in FIELDS:
+            rows = [row for row in run.metrics if _is_number(row.get(name))]
+            rows = rows[:: max(1, -(-len(rows) // points))]
+            lines[name] = {"x": [row["step"] for row in rows], "y": [float(f"{row[name]:.5g}") for row in rows]}
+        result.append({"label": run.label, "lines": lines})
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and bool(np.isfinite(value))

@@ -1,0 +1,125 @@
+"""Tables as Markdown, CSV and LaTeX, from the summaries that a sweep leaves."""
+
+import csv
+import io
+import re
+from typing import Any
+
+from fivo.report.grid import Grid, arranged, heading, number_text, signed
+
+LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+
+
+def as_markdown(*summaries: dict[str, Any]) -> str:
+    """A table for each experiment: ours ± standard error, the paper's number, the difference."""
+    return "\n\n".join(_markdown(summary) for summary in summaries if summary["cells"]) + "\n"
+
+
+def _markdown(summary: dict[str, Any]) -> str:
+    grid = arranged(summary)
+    lines = [f"**{_plain(summary['place'])}: {_plain(summary['title'])}** (ours ± s.e. / paper / difference)", ""]
+    head = [*map(_plain, grid.row_keys), *(_plain(heading(column)) for column in grid.columns)]
+    lines += [_bar(head), _bar(["---"] * len(head))]
+    lines += [
+        _bar([*(_plain(str(value)) for value in row), *(_cell_text(cell) for cell in cells)])
+        for row, cells in zip(grid.rows, grid.cells, strict=True)
+    ]
+    return "\n".join([*lines, *(["", *grid.notes] if grid.notes else [])])
+
+
+def _bar(entries: list[str]) -> str:
+    return f"| {' | '.join(entries)} |"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_\[\]<>|#&!])", r"\\\1", " ".join(text.split()))
+
+
+def _cell_text(cell: dict[str, Any] | None) -> str:
+    if cell is None:
+        return ""
+    unit = cell["unit"]
+    ours = "–" if cell["ours"] is None else number_text(cell["ours"], unit, 1)
+    error = "" if cell["standard_error"] is None else f" ± {number_text(cell['standard_error'], unit, 2)}"
+    star = "\\*" if cell["note"] else ""
+    paper = "–" if cell["published"] is None else number_text(cell["published"], unit)
+    difference = "–" if cell["difference"] is None else signed(cell["difference"], unit)
+    return f"{ours}{error}{star} / {paper} / {difference}"
+
+
+def as_csv(*summaries: dict[str, Any]) -> str:
+    """One line for each cell of all experiments."""
+    keys = list(dict.fromkeys(key for summary in summaries for cell in summary["cells"] for key in cell["keys"]))
+    fields = ["published", "ours", "standard_error", "difference", "runs_trained", "runs_planned"]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["experiment", "place", "unit", *keys, *fields, "reported", "optimistic", "runs", "commit"])
+    for summary in summaries:
+        for cell in summary["cells"]:
+            chosen = cell["selected"]
+            row = [summary["name"], summary["place"], summary["unit"]]
+            row += [cell["keys"].get(key, "") for key in keys]
+            row += ["" if cell[field] is None else cell[field] for field in fields]
+            row += [" ".join(evidence[key] for evidence in chosen) for key in ("reported",)]
+            row += [bool(cell["note"]), " ".join(evidence["run"] for evidence in chosen)]
+            row += [" ".join(dict.fromkeys(str(evidence["commit"]) for evidence in chosen))]
+            writer.writerow([_harmless(value) for value in row])
+    return text.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def as_latex(*summaries: dict[str, Any]) -> str:
+    """A `table` for each experiment, in the style of the paper (package booktabs)."""
+    return "\n\n".join(_latex(summary, arranged(summary)) for summary in summaries if summary["cells"]) + "\n"
+
+
+def _latex(summary: dict[str, Any], grid: Grid) -> str:
+    width = len(grid.columns)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\begin{{tabular}}{{@{{}}{'l' * len(grid.row_keys)}{'rrr' * width}@{{}}}}",
+        r"\toprule",
+        " & ".join(
+            [""] * len(grid.row_keys)
+            + [rf"\multicolumn{{3}}{{c}}{{{_tex(heading(column))}}}" for column in grid.columns]
+        ).strip()
+        + r" \\",
+        " & ".join([*(_tex(key) for key in grid.row_keys), *["ours & paper & difference"] * width]) + r" \\",
+        r"\midrule",
+    ]
+    for row, cells in zip(grid.rows, grid.cells, strict=True):
+        entries = [_tex(str(value)) for value in row]
+        for cell in cells:
+            entries += _tex_cell(cell)
+        lines.append(" & ".join(entries) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    caption = " ".join([f"{summary['place']}: {summary['title']}.", *grid.notes]).replace("\\*", "*")
+    return "\n".join([*lines, rf"\caption{{{_tex(caption)}}}", r"\end{table}"])
+
+
+def _tex_cell(cell: dict[str, Any] | None) -> list[str]:
+    if cell is None:
+        return ["", "", ""]
+    unit = cell["unit"]
+    ours = "--" if cell["ours"] is None else f"${number_text(cell['ours'], unit, 1)}"
+    if cell["ours"] is not None:
+        error = cell["standard_error"]
+        ours += "$" if error is None else rf" \pm {number_text(error, unit, 2)}$"
+    return [
+        ours,
+        "--" if cell["published"] is None else f"${number_text(cell['published'], unit)}$",
+        "--" if cell["difference"] is None else f"${signed(cell['difference'], unit)}$",
+    ]
+
+
+def _tex(text: str) -> str:
+    return "".join(LATEX.get(letter, letter) for letter in text)
