@@ -1,0 +1,69 @@
+"""Tiny sweeps in processes of their own."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import tomli_w
+
+from fivo.experiments import read_experiment
+from fivo.experiments.experiment import Experiment
+from tests.music import command_line, environment
+
+RUNS = 12
+
+
+def write_experiment(path: Path, music_file: Path, **changes: object) -> Experiment:
+    """Twelve runs of one program: three learning rates of four seeds, each seed with a run to select."""
+    content = {
+        "name": "tiny",
+        "title": "Tiny",
+        "place": "Table 0",
+        "settings": {
+            "dataset": str(music_file),
+            "hidden": 4,
+            "particles": 2,
+            "batch_size": 2,
+            "steps": 240,
+            "validate_every": 40,
+            "log_every": 10,
+            "patience": 0,
+        },
+        "grid": {"bound": ["fivo"], "learning_rate": [0.02, 0.01, 0.005], "seed": [0, 1, 2, 3]},
+        "evaluation": {"splits": ["test"], "particles": 2, "repeats": 2},
+    }
+    path.write_text(tomli_w.dumps({**content, **changes}))
+    return read_experiment(path)
+
+
+def start_sweep(file: Path, out: Path, cache: Path, *options: object) -> subprocess.Popen:
+    """`fivo sweep`, left running."""
+    return subprocess.Popen(
+        command_line("sweep", file, "--out", out, *options),
+        env=environment(cache),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen) -> str:
+    """Wait for a command that must succeed; what it printed."""
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    return output
+
+
+def trained(out: Path) -> set[str]:
+    """Runs that have ended."""
+    return {path.parent.name for path in out.glob("*/result.json")}
+
+
+def logged_steps(out: Path) -> int:
+    """How far all runs have come together."""
+    return sum(path.read_text().count("\n") for path in out.glob("*/metrics.jsonl"))
+
+
+def scores(directory: Path) -> dict:
+    """The test scores of a run."""
+    return json.loads((directory / "evaluation.json").read_text())["splits"]["test"]

@@ -1,0 +1,77 @@
+"""A sweep on a real Dask scheduler with two worker processes, one of which is killed in mid-run."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fivo.errors import InputError
+from fivo.experiments import cluster_executor
+from fivo.training import RunDirectory, train
+from tests.experiments.sweeps import finish, logged_steps, start_sweep, trained, write_experiment
+from tests.music import environment
+from tests.sentences import assert_one_sentence
+from tests.training.runs import assert_same_run
+
+pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+
+def dask(cache, *arguments: object) -> subprocess.Popen:
+    command = [sys.executable, "-m", "dask", *map(str, arguments)]
+    return subprocess.Popen(command, env=environment(cache), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def cluster(tmp_path, cache):
+    """The scheduler's file and the two worker processes."""
+    file = tmp_path / "scheduler.json"
+    processes = [
+        dask(
+            cache, "scheduler", "--host", "127.0.0.1", "--port", 0, "--dashboard-address", ":0", "--scheduler-file", file
+        )
+    ]
+    for _ in range(2):
+        place = ["--nthreads", 1, "--no-nanny", "--memory-limit", 0, "--dashboard-address", ":0"]
+        processes.append(dask(cache, "worker", "--scheduler-file", file, *place, "--local-directory", tmp_path))
+    yield file, processes[1:]
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def test_a_worker_is_killed_in_mid_run(tmp_path, music, music_file, cache, cluster):
+    file, workers = cluster
+    experiment = write_experiment(
+        tmp_path / "tiny.toml", music_file, grid={"bound": ["fivo"], "learning_rate": [0.02, 0.01], "seed": [0, 1]}
+    )
+    out = tmp_path / "out"
+    deadline = time.monotonic() + 120
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process = start_sweep(tmp_path / "tiny.toml", out, cache, "--scheduler", address_of(file))
+    while logged_steps(out) < 3 and process.poll() is None:
+        assert time.monotonic() < deadline + 240
+        time.sleep(0.02)
+    workers[0].send_signal(signal.SIGKILL)
+    finish(process)
+    assert trained(out) == {run.slug for run in experiment.runs}
+    assert len(list(out.glob("*/evaluation.json"))) == 2
+    for run in experiment.runs[:2]:
+        train(run.config, tmp_path / "alone" / run.slug, music)
+        assert_same_run(RunDirectory(out / run.slug), RunDirectory(tmp_path / "alone" / run.slug))
+
+
+def address_of(file) -> str:
+    import json
+
+    return json.loads(file.read_text())["address"]
+
+
+def test_no_scheduler_is_one_sentence(monkeypatch):
+    monkeypatch.setattr("fivo.experiments.executors.CONNECT_SECONDS", 1)
+    with pytest.raises(InputError) as stop, cluster_executor("tcp://127.0.0.1:9"):
+        pass
+    assert_one_sentence(stop.value, "tcp://127.0.0.1:9", "dask scheduler")

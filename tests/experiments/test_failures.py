@@ -1,0 +1,96 @@
+"""Jobs that crash, fail or vanish, with an executor that plays them."""
+
+from concurrent.futures import CancelledError, Executor, Future
+
+import pytest
+
+from fivo.errors import InputError
+from fivo.experiments.launching import MISTAKE, Outcome
+from fivo.experiments.sweeping import sweep
+from tests.experiments.made import made_experiment, write_evaluation, write_training
+from tests.sentences import assert_one_sentence
+
+
+class Played(Executor):
+    """Does at once what `play(job, attempt)` says: an outcome, or an exception."""
+
+    def __init__(self, out, experiment, play):
+        self.out, self.play = out, play
+        self.runs = {run.slug: run for run in experiment.runs}
+        self.jobs = []
+
+    def submit(self, function, job, /):
+        slug = job["directory"].rpartition("/")[2]
+        self.jobs.append((job["kind"], slug))
+        future = Future()
+        outcome = self.play(self.runs[slug], self.jobs.count((job["kind"], slug)))
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+            return future
+        if outcome.code == 0:
+            run = self.runs[slug]
+            directory = write_training(self.out, run, -7.0 - run.config.learning_rate)
+            if job["kind"] == "evaluate":
+                write_evaluation(directory, run, {"fivo": -7.0})
+        future.set_result(outcome)
+        return future
+
+
+GOOD, CRASH = Outcome(0, ""), Outcome(-9, "the process ended with code -9")
+
+
+def played(tmp_path, play):
+    experiment = made_experiment(grid=[{"dataset": "jsb", "bound": ["elbo", "fivo"], "learning_rate": [1e-3, 1e-4]}])
+    executor = Played(tmp_path, experiment, play)
+    return experiment, executor, sweep(experiment, tmp_path, executor, capacity=1)
+
+
+def test_each_run_once_and_the_best_of_each_cell_evaluated(tmp_path):
+    experiment, executor, finished = played(tmp_path, lambda run, attempt: GOOD)
+    best = [run.slug for run in experiment.runs if run.config.learning_rate == 1e-4]
+    assert sorted(executor.jobs) == sorted(
+        [("train", run.slug) for run in experiment.runs] + [("evaluate", slug) for slug in best]
+    )
+    assert not finished.failures
+    assert [cell["ours"] for cell in finished.summary["cells"]] == [-7.0, -7.0]
+    again = Played(tmp_path, experiment, lambda run, attempt: pytest.fail())
+    sweep(experiment, tmp_path, again)
+    assert again.jobs == []
+
+
+def test_a_crash_is_tried_once_more(tmp_path):
+    def play(run, attempt):
+        return CRASH if run.config.learning_rate == 1e-4 and attempt == 1 else GOOD
+
+    experiment, executor, finished = played(tmp_path, play)
+    assert not finished.failures
+    assert max(executor.jobs.count(job) for job in executor.jobs) == 2
+
+
+def test_a_run_that_always_crashes_leaves_the_rest_alone(tmp_path):
+    def play(run, attempt):
+        return CRASH if run.config.learning_rate == 1e-4 else GOOD
+
+    experiment, executor, finished = played(tmp_path, play)
+    lost = [run.slug for run in experiment.runs if run.config.learning_rate == 1e-4]
+    assert list(finished.failures) == lost
+    assert all(executor.jobs.count(("train", slug)) == 2 for slug in lost)
+    assert all(cell["runs_trained"] == 1 and cell["ours"] == -7.0 for cell in finished.summary["cells"])
+
+
+def test_a_mistake_is_not_tried_again(tmp_path):
+    sentence = "the bound became NaN at step 7; go on with another setting."
+    experiment, executor, finished = played(tmp_path, lambda run, attempt: Outcome(MISTAKE, sentence))
+    assert set(finished.failures.values()) == {sentence}
+    assert len(executor.jobs) == len(experiment.runs)
+
+
+def test_a_worker_that_died_too_often_is_a_crash(tmp_path):
+    _, executor, finished = played(tmp_path, lambda run, attempt: RuntimeError("worker died") if attempt == 1 else GOOD)
+    assert not finished.failures
+
+
+def test_a_lost_scheduler_is_one_sentence(tmp_path):
+    with pytest.raises(InputError) as stop:
+        played(tmp_path, lambda run, attempt: CancelledError("lost"))
+    assert_one_sentence(stop.value, "scheduler", "same command")

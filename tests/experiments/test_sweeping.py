@@ -1,0 +1,133 @@
+"""Sweeps in processes: disturbed and undisturbed ones end in the same results."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from fivo.data import Dataset
+from fivo.errors import InputError
+from fivo.evaluation import evaluate, open_run
+from fivo.experiments.executors import shares
+from fivo.experiments.launching import launch
+from fivo.experiments.lease import Lease, stands
+from fivo.experiments.selection import selected
+from fivo.training import RunDirectory, train
+from tests.experiments.sweeps import RUNS, finish, logged_steps, scores, start_sweep, trained, write_experiment
+from tests.music import environment
+from tests.sentences import assert_one_sentence
+from tests.training.runs import assert_same_run
+
+KILLS = 5
+
+
+def test_killed_at_five_random_instants(tmp_path, music: Dataset, music_file, cache):
+    """Every run ends exactly once, as if it had been trained alone; the best of each seed is evaluated, no other."""
+    experiment = write_experiment(tmp_path / "tiny.toml", music_file)
+    out = tmp_path / "out"
+    rng = np.random.default_rng(0)
+    for _ in range(KILLS):
+        process = start_sweep(tmp_path / "tiny.toml", out, cache, "--workers", 2)
+        wait_until(lambda before=logged_steps(out): logged_steps(out) > before, process)
+        time.sleep(rng.uniform(0, 1.5))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        ended = {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
+    shown = finish(start_sweep(tmp_path / "tiny.toml", out, cache, "--workers", 2))
+    assert trained(out) == {run.slug for run in experiment.runs}
+    assert len(trained(out)) == RUNS
+    assert {path: path.stat().st_mtime_ns for path in ended} == ended  # what was done was left as it was
+    assert "| FIVO |" in shown
+
+    evaluated = {path.parent.name for path in out.glob("*/evaluation.json")}
+    assert len(evaluated) == 4
+    for run in experiment.runs:
+        alone = tmp_path / "alone" / run.slug
+        train(run.config, alone, music)
+        assert_same_run(RunDirectory(out / run.slug), RunDirectory(alone))
+    for seed in range(4):
+        best = selected(tmp_path / "alone", [run for run in experiment.runs if run.config.seed == seed])
+        assert best is not None
+        assert best.slug in evaluated
+    again = evaluate(open_run(tmp_path / "alone" / best.slug, dataset=music), particles=2, repeats=2)
+    assert scores(out / best.slug)["bounds"] == again["bounds"]
+
+
+def wait_until(happened, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 240
+    while not happened() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def job(tmp_path, music_file, monkeypatch, cache):
+    """What a sweep gives to a worker; the sweep is this process."""
+    for name, value in environment(cache).items():
+        monkeypatch.setenv(name, value)
+    (run, *_) = write_experiment(tmp_path / "tiny.toml", music_file).runs
+    with Lease(tmp_path / "out") as lease:
+        yield {
+            "kind": "train",
+            "directory": str(tmp_path / "out" / run.slug),
+            "data_dir": None,
+            "lease": str(lease.file),
+            "token": lease.token,
+            "settings": {"dataset": str(music_file), "hidden": 4, "particles": 2, "batch_size": 2, "steps": 20},
+            "curves": None,
+        }
+
+
+def test_a_mistake_comes_back_as_its_sentence(job):
+    outcome = launch({**job, "settings": {"dataset": "nowhere"}})
+    assert outcome.code == 2
+    assert_one_sentence(outcome.sentence, "'nowhere'")
+
+
+def test_jobs_of_a_sweep_that_has_ended_do_not_start(job):
+    assert launch({**job, "token": "another"}).code == 3
+    assert not RunDirectory(job["directory"]).exists()
+
+
+def test_a_worker_leaves_when_its_parent_is_gone(job, tmp_path):
+    """A parent that is killed, as by the system when memory runs out, leaves no process behind that holds the run."""
+    program = "import json, sys; from fivo.experiments.launching import launch; launch(json.load(open(sys.argv[1])))"
+    endless = {**job, "settings": {**job["settings"], "steps": 10**8, "log_every": 10, "patience": 0}}
+    (tmp_path / "job.json").write_text(json.dumps(endless))
+    parent = subprocess.Popen([os.sys.executable, "-c", program, str(tmp_path / "job.json")])
+    run = RunDirectory(job["directory"])
+    wait_until(lambda: run.metrics(), parent)
+    with pytest.raises(InputError, match="another process"), run:
+        pass
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with run:
+                break
+        except InputError:
+            time.sleep(0.1)
+    with run:  # free for the next
+        pass
+
+
+def test_one_sweep_at_a_time(tmp_path):
+    with Lease(tmp_path) as first:
+        assert stands(str(first.file), first.token)
+        with pytest.raises(InputError) as stop, Lease(tmp_path):
+            pass
+        assert_one_sentence(stop.value, "another sweep")
+        assert stands(str(first.file), first.token)
+    assert not stands(str(first.file), first.token)
+
+
+def test_cores_are_shared_out():
+    assert shares([0, 1], 2) == [[0], [1]]
+    assert shares([0, 1], 1) == [[0, 1]]
+    assert shares([4, 5, 6], 2) == [[4, 6], [5]]
+    assert shares([3], 2) == [[3], [3]]

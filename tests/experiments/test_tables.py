@@ -1,0 +1,159 @@
+"""Selection by validation, cells of tables, and tables as text."""
+
+import csv
+import io
+import math
+
+import pytest
+
+from fivo.experiments import summarise
+from fivo.experiments.experiment import Evaluation
+from fivo.experiments.selection import is_evaluated, is_trained, selected
+from fivo.report import as_csv, as_latex, as_markdown
+from tests.experiments.made import ODD, made_experiment, write_evaluation, write_sweep, write_training
+
+SCORES = {"elbo": -8.5, "iwae": -8.2, "fivo": -8.3}
+
+
+def cell_of(summary, **keys):
+    (found,) = [cell for cell in summary["cells"] if keys.items() <= cell["keys"].items()]
+    return found
+
+
+def test_the_best_validation_is_selected_whatever_the_test_says(tmp_path):
+    experiment = made_experiment()
+    worse, better = (run for run in experiment.runs if run.cell == experiment.runs[0].cell)
+    write_evaluation(write_training(tmp_path, worse, -7.0), worse, {"elbo": -1.0, "iwae": -1.0, "fivo": -1.0})
+    assert selected(tmp_path, (worse, better)) == worse
+    write_training(tmp_path, better, -6.5)
+    assert selected(tmp_path, (worse, better)) == better
+    assert cell_of(summarise(experiment, tmp_path), dataset="jsb", bound="elbo")["ours"] is None
+    write_evaluation(tmp_path / better.slug, better, SCORES)
+    cell = cell_of(summarise(experiment, tmp_path), dataset="jsb", bound="elbo")
+    assert (cell["ours"], cell["standard_error"]) == (-8.2, 0.003)
+    assert cell["difference"] == pytest.approx(0.4)
+    assert (cell["runs_trained"], cell["runs_planned"]) == (2, 2)
+    assert cell["selected"][0]["run"] == better.slug
+    assert f"--learning-rate {better.config.learning_rate:g}" in cell["selected"][0]["commands"][0]
+
+
+def test_fivo_reports_fivo_and_the_others_their_maximum_as_optimistic(tmp_path):
+    experiment = made_experiment()
+    for run in experiment.runs:
+        write_evaluation(write_training(tmp_path, run, -7.0), run, SCORES)
+    summary = summarise(experiment, tmp_path)
+    fivo, elbo = (cell_of(summary, dataset="jsb", bound=bound) for bound in ("fivo", "elbo"))
+    assert (fivo["ours"], fivo["note"]) == (-8.3, None)
+    assert elbo["ours"] == -8.2
+    assert "optimistic" in elbo["note"]
+
+
+@pytest.mark.parametrize("change", [{"particles": 4}, {"repeats": 1}, {"steps": 60}], ids=str)
+def test_scores_that_are_not_those_asked_for_do_not_count(tmp_path, change):
+    run = made_experiment().runs[0]
+    plan = Evaluation(particles=8, repeats=2)
+    directory = write_training(tmp_path, run, -7.0)
+    assert not is_evaluated(directory, plan)
+    write_evaluation(directory, run, SCORES)
+    assert is_evaluated(directory, plan)
+    write_evaluation(directory, run, SCORES, **change)
+    assert not is_evaluated(directory, plan)
+
+
+def test_a_run_is_trained_only_with_the_settings_asked_for(tmp_path):
+    short, long = (made_experiment(settings={"steps": steps}).runs[0] for steps in (100, 200))
+    directory = tmp_path / short.slug
+    assert not is_trained(directory, short)
+    write_training(tmp_path, short, -7.0)
+    assert is_trained(directory, short)
+    assert not is_trained(directory, long)
+    (directory / "result.json").write_text('{"steps": 1')
+    assert not is_trained(directory, short)
+
+
+def test_seeds_are_averaged_and_give_the_error(tmp_path):
+    experiment = made_experiment(grid=[{"dataset": "jsb", "bound": ["elbo", "fivo"], "seed": [0, 1, 2]}])
+    for run in experiment.runs:
+        write_evaluation(write_training(tmp_path, run, -7.0), run, {"fivo": -7.0 - run.config.seed})
+    cell = cell_of(summarise(experiment, tmp_path), bound="fivo")
+    assert cell["ours"] == -8.0
+    assert cell["standard_error"] == pytest.approx(1 / math.sqrt(3))
+    assert cell["error_of"] == "seeds"
+
+
+def test_scores_relative_to_a_cell(tmp_path):
+    experiment = made_experiment(
+        evaluation={
+            "splits": ["train", "test"],
+            "particles": 8,
+            "repeats": 2,
+            "unit": "nats_per_sequence",
+            "relative_to": {"bound": "elbo", "dataset": "jsb"},
+        },
+        published=[{"bound": "fivo", "dataset": "jsb", "split": "test", "value": 50}],
+    )
+    for run in experiment.runs:
+        directory = write_training(tmp_path, run, -7.0)
+        for split, shift in (("train", 1.0), ("test", 0.0)):
+            write_evaluation(directory, run, {"fivo": shift - (8.0 if run.config.bound == "elbo" else 7.0)}, split)
+    summary = summarise(experiment, tmp_path)
+    base, ours = (cell_of(summary, bound=bound, dataset="jsb", split="test") for bound in ("elbo", "fivo"))
+    assert (base["ours"], base["standard_error"]) == (0.0, None)
+    assert ours["ours"] == pytest.approx(60)
+    assert ours["difference"] == pytest.approx(10)
+    assert ours["standard_error"] == pytest.approx(math.hypot(0.18, 0.18))
+    assert cell_of(summary, bound="fivo", dataset="jsb", split="train")["published"] is None
+
+
+def test_figures_are_lines_of_the_metrics(tmp_path):
+    experiment = made_experiment(
+        grid=[{"bound": ["elbo", "fivo"]}],
+        evaluation={"splits": []},
+        published=[],
+        table={"rows": ["bound"], "columns": []},
+        figure={"fields": ["test_elbo", "test_fivo"], "panels": "bound", "y_label": "nats"},
+    )
+    write_training(tmp_path, experiment.runs[0], -7.0, ("test_elbo", "test_fivo"))
+    panels = summarise(experiment, tmp_path)["figure"]
+    assert [panel["title"] for panel in panels] == ["bound: elbo", "bound: fivo"]
+    assert [line["label"] for line in panels[0]["lines"]] == ["test elbo", "test fivo"]
+    assert panels[0]["lines"][0]["x"] == list(range(10, 101, 10))
+    assert panels[1]["lines"] == []
+
+
+@pytest.fixture
+def summary(tmp_path):
+    experiment = made_experiment()
+    write_sweep(tmp_path, experiment)
+    return summarise(experiment, tmp_path)
+
+
+def test_markdown(summary):
+    lines = as_markdown(summary).splitlines()
+    assert lines[2].startswith("| bound | jsb | ")
+    assert lines[4].startswith(r"| ELBO | -7.000 ± 0.0030\* / -8.60 / +1.60 |")
+    assert lines[5].startswith("| FIVO | -7.000 ± 0.0030 / -6.90 / -0.10 |")
+    assert {line.replace(r"\|", "").count("|") for line in lines[2:6]} == {4}  # the odd name adds no column
+    assert "<script" not in "\n".join(lines).replace(r"\<", "")
+
+
+def test_csv(summary):
+    rows = list(csv.DictReader(io.StringIO(as_csv(summary))))
+    assert len(rows) == 4
+    assert {row["dataset"] for row in rows} == {"jsb", ODD}
+    mine = next(row for row in rows if (row["dataset"], row["bound"]) == ("jsb", "fivo"))
+    assert (float(mine["ours"]), float(mine["published"]), mine["optimistic"]) == (-7.0, -6.9, "False")
+
+
+def test_a_formula_in_a_name_is_text_in_a_spreadsheet(tmp_path):
+    experiment = made_experiment(grid=[{"dataset": "=1+1", "bound": ["fivo"]}], published=[])
+    assert "'=1+1" in as_csv(summarise(experiment, tmp_path))
+
+
+def test_latex(summary):
+    text = as_latex(summary)
+    assert r"$-7.000 \pm 0.0030$ & $-6.90$ & $-0.10$" in text
+    assert r"\textless{}script\textgreater{}alert" in text
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 1
+    body = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.replace(r"\&", "").count("&") for line in body[1:]} == {6}
