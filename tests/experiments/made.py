@@ -47,7 +47,9 @@ def write_training(out: Path, run: PlannedRun, validation: float, fields: tuple[
     return directory
 
 
-def write_evaluation(directory: Path, run: PlannedRun, values: dict[str, float], split: str = "test", **changes: Any) -> None:
+def write_evaluation(
+    directory: Path, run: PlannedRun, values: dict[str, float], split: str = "test", **changes: Any
+) -> None:
     """The scores of a run, as the worker writes them."""
     bounds = {
         name: {"nats_per_step": value, "standard_error": 0.003, "nats_per_sequence": value * 60}

@@ -29,7 +29,16 @@ def cluster(tmp_path, cache):
     file = tmp_path / "scheduler.json"
     processes = [
         dask(
-            cache, "scheduler", "--host", "127.0.0.1", "--port", 0, "--dashboard-address", ":0", "--scheduler-file", file
+            cache,
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            0,
+            "--dashboard-address",
+            ":0",
+            "--scheduler-file",
+            file,
         )
     ]
     for _ in range(2):

@@ -88,7 +88,9 @@ def test_a_longer_sweep_finds_its_runs_again():
     assert not {run.slug for run in short.runs} & {run.slug for run in other.runs}
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "<script>alert(1)</script>", "..", "a/b\0c", "-rf", "a b", "x" * 300])
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "<script>alert(1)</script>", "..", "a/b\0c", "-rf", "a b", "x" * 300]
+)
 def test_malicious_data_names_escape_nowhere(name):
     experiment = make_experiment({**BASE, "grid": [{"dataset": [name]}]})
     (run,) = experiment.runs
@@ -100,10 +102,8 @@ def test_malicious_data_names_escape_nowhere(name):
 
 
 @pytest.mark.parametrize("key", ["name", "directory"])
-@pytest.mark.parametrize("name", ["../up", "<script>", "a/b", "", "Ünter", "."])
+@pytest.mark.parametrize("name", ["../up", "<script>", "a/b", " ", "Ünter", "."])
 def test_malicious_names_of_experiments_are_refused(key, name):
-    if key == "directory" and not name:
-        return  # the experiment's own name serves
     with pytest.raises(InputError) as stop:
         make_experiment({**BASE, key: name})
     assert_one_sentence(stop.value, "name")

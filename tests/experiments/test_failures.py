@@ -53,7 +53,7 @@ def test_each_run_once_and_the_best_of_each_cell_evaluated(tmp_path):
     )
     assert not finished.failures
     assert [cell["ours"] for cell in finished.summary["cells"]] == [-7.0, -7.0]
-    again = Played(tmp_path, experiment, lambda run, attempt: pytest.fail())
+    again = Played(tmp_path, experiment, lambda run, attempt: CRASH)
     sweep(experiment, tmp_path, again)
     assert again.jobs == []
 
@@ -62,7 +62,7 @@ def test_a_crash_is_tried_once_more(tmp_path):
     def play(run, attempt):
         return CRASH if run.config.learning_rate == 1e-4 and attempt == 1 else GOOD
 
-    experiment, executor, finished = played(tmp_path, play)
+    _, executor, finished = played(tmp_path, play)
     assert not finished.failures
     assert max(executor.jobs.count(job) for job in executor.jobs) == 2
 
@@ -86,7 +86,7 @@ def test_a_mistake_is_not_tried_again(tmp_path):
 
 
 def test_a_worker_that_died_too_often_is_a_crash(tmp_path):
-    _, executor, finished = played(tmp_path, lambda run, attempt: RuntimeError("worker died") if attempt == 1 else GOOD)
+    _, _, finished = played(tmp_path, lambda run, attempt: RuntimeError("worker died") if attempt == 1 else GOOD)
     assert not finished.failures
 
 

@@ -1,9 +1,9 @@
 """Sweeps in processes: disturbed and undisturbed ones end in the same results."""
 
 import json
-import os
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -32,7 +32,7 @@ def test_killed_at_five_random_instants(tmp_path, music: Dataset, music_file, ca
     rng = np.random.default_rng(0)
     for _ in range(KILLS):
         process = start_sweep(tmp_path / "tiny.toml", out, cache, "--workers", 2)
-        wait_until(lambda before=logged_steps(out): logged_steps(out) > before, process)
+        wait_for_progress(out, process)
         time.sleep(rng.uniform(0, 1.5))
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -55,6 +55,11 @@ def test_killed_at_five_random_instants(tmp_path, music: Dataset, music_file, ca
         assert best.slug in evaluated
     again = evaluate(open_run(tmp_path / "alone" / best.slug, dataset=music), particles=2, repeats=2)
     assert scores(out / best.slug)["bounds"] == again["bounds"]
+
+
+def wait_for_progress(out, process: subprocess.Popen) -> None:
+    before = logged_steps(out)
+    wait_until(lambda: logged_steps(out) > before, process)
 
 
 def wait_until(happened, process: subprocess.Popen) -> None:
@@ -98,9 +103,9 @@ def test_a_worker_leaves_when_its_parent_is_gone(job, tmp_path):
     program = "import json, sys; from fivo.experiments.launching import launch; launch(json.load(open(sys.argv[1])))"
     endless = {**job, "settings": {**job["settings"], "steps": 10**8, "log_every": 10, "patience": 0}}
     (tmp_path / "job.json").write_text(json.dumps(endless))
-    parent = subprocess.Popen([os.sys.executable, "-c", program, str(tmp_path / "job.json")])
+    parent = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "job.json")])
     run = RunDirectory(job["directory"])
-    wait_until(lambda: run.metrics(), parent)
+    wait_until(run.metrics, parent)
     with pytest.raises(InputError, match="another process"), run:
         pass
     parent.kill()

@@ -15,13 +15,13 @@ QUIET_SECONDS = 60.0
 
 
 class SweepProgress:
-    """Lines that are rewritten on a terminal; elsewhere they are printed once a minute. Both on standard error."""
+    """Lines that are rewritten on a terminal; elsewhere they are printed every minute and when a run ends. Both on standard error."""
 
     def __init__(self, label: str) -> None:
         self.label = label
         console = Console(stderr=True)
         self.live = Live(console=console, transient=True, refresh_per_second=2) if console.is_terminal else None
-        self.spoke = -QUIET_SECONDS
+        self.spoke, self.said = time.monotonic(), (0, 0)
 
     def __enter__(self) -> "SweepProgress":
         if self.live is not None:
@@ -37,9 +37,9 @@ class SweepProgress:
         lines = lines_of(self.label, status)
         if self.live is not None:
             self.live.update(Group(*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines)))
-        elif time.monotonic() - self.spoke >= QUIET_SECONDS or not status.running:
+        elif time.monotonic() - self.spoke >= QUIET_SECONDS or (status.trained, status.failed) != self.said:
             print("\n".join(lines), file=sys.stderr, flush=True)
-            self.spoke = time.monotonic()
+            self.spoke, self.said = time.monotonic(), (status.trained, status.failed)
 
 
 def lines_of(label: str, status: "Status") -> list[str]:

@@ -127,7 +127,7 @@ def make_experiment(content: dict[str, Any], where: str = "the experiment") -> E
         problem, _, place = str(error).replace("`", "").partition(" - at $.")
         problem = problem[0].lower() + problem[1:].rstrip(".")
         raise InputError(f"{where!r} is no experiment: {problem}{f' at {place}' if place else ''}; mend it.") from None
-    for name in filter(None, (document.name, document.directory)):
+    for name in (document.name, document.directory or document.name):
         if not NAME.fullmatch(name):
             raise InputError(
                 f"{where!r} has the name {name!r:.60} where small letters, digits, - and _ were expected; rename it."

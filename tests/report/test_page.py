@@ -1,0 +1,182 @@
+"""The page: what it contains, that it is only text to a browser, and what it does in one."""
+
+import base64
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from fivo.errors import InputError
+from fivo.experiments.tables import write_summary
+from fivo.report import read_sources, report_page
+from tests.experiments.made import ODD, made_experiment, write_sweep, write_training
+from tests.sentences import assert_one_sentence
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# Plays a reader: hovers, hides a run, zooms and resets; what came of it, and every error, goes into the page itself.
+READER = """
+<script>
+window.problems = [];
+window.addEventListener("error", event => window.problems.push(String(event.message)));
+window.addEventListener("securitypolicyviolation", event => window.problems.push("refused " + event.violatedDirective));
+const complain = console.error;
+console.error = (...words) => { window.problems.push(words.join(" ")); complain(...words); };
+</script>
+"""
+PLAY = """
+<script>
+window.addEventListener("load", async () => {
+  const outcome = {};
+  const charts = [...document.querySelectorAll(".chart")];
+  const lines = () => charts.map(chart => chart.querySelectorAll("path.line").length);
+  const ticks = chart => [...chart.querySelectorAll("text")].map(text => text.textContent).join("|");
+  outcome.lines = lines();
+  outcome.lengths = charts.map(chart => chart.querySelector("path.line").getTotalLength());
+  const point = (chart, part, kind) => {
+    const svg = chart.querySelector("svg"), box = svg.getBoundingClientRect();
+    const place = { clientX: box.left + part * box.width, clientY: box.top + box.height / 2, bubbles: true };
+    svg.dispatchEvent(new PointerEvent(kind, { ...place, pointerType: "mouse" }));
+  };
+  point(charts.at(-1), 0.5, "pointermove");
+  const tip = charts.at(-1).querySelector(".tip");
+  outcome.tip = tip.hidden ? null : tip.innerText;
+  const before = ticks(charts.at(-1));
+  point(charts.at(-1), 0.4, "pointerdown");
+  point(charts.at(-1), 0.6, "pointerup");
+  outcome.zoomed = ticks(charts.at(-1)) !== before;
+  charts.at(-1).querySelector("svg").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+  outcome.reset = ticks(charts.at(-1)) === before;
+  const button = document.querySelector("#legend button");
+  button.click();
+  outcome.toggled = [button.getAttribute("aria-pressed"), lines()];
+  button.click();
+  outcome.back = lines();
+  outcome.images = [...document.images].map(image => image.naturalWidth);
+  outcome.sounds = await Promise.all([...document.querySelectorAll("audio")].map(audio => new Promise(done => {
+    if (audio.readyState >= 1) done(audio.duration);
+    audio.addEventListener("loadedmetadata", () => done(audio.duration));
+    audio.addEventListener("error", () => done(-1));
+  })));
+  outcome.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  outcome.problems = window.problems;
+  const note = document.createElement("pre");
+  note.id = "outcome";
+  note.textContent = JSON.stringify(outcome);
+  document.body.append(note);
+});
+</script>
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    experiment = made_experiment()
+    write_sweep(tmp_path, experiment)
+    write_summary(experiment, tmp_path)
+    figure = made_experiment(
+        name="picture",
+        place="Figure 3",
+        grid=[{"bound": ["elbo", "fivo"]}],
+        evaluation={"splits": []},
+        published=[],
+        table=None,
+        figure={"fields": ["test_elbo", "test_fivo"], "panels": "bound", "y_label": "nats per timestep"},
+    )
+    for run in figure.runs:
+        write_training(tmp_path, run, -7.0, ("test_elbo", "test_fivo"))
+    write_summary(figure, tmp_path)
+    return tmp_path
+
+
+def test_the_page_holds_everything(sweep):
+    page = report_page(read_sources([sweep]))
+    words = html.unescape(re.sub(r"<[^>]+>", " ", page))
+    for expected in ("Table 9", "Figure 3", "-7.000", "paper -6.90", "+1.60", "optimistic", "c0ffee", "fivo evaluate"):
+        assert expected in words
+    assert page.count("<audio") == page.count("<img") > 0
+    assert len(report_page(read_sources([sweep]), audio=False)) < 300_000
+
+
+def test_nothing_is_fetched_and_names_are_text(sweep):
+    page = report_page(read_sources([sweep]))
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!data:)""", page)
+    assert not re.search(r"@import|url\(", page)
+    assert '<script>alert("1")' not in page
+    assert html.escape(ODD, quote=False)[:20] in page
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    assert {chart["group"] for chart in json.loads(data[1])} == {"", "picture"}
+
+
+def test_many_long_runs_make_a_small_page(tmp_path):
+    experiment = made_experiment(
+        grid=[{"bound": ["elbo", "fivo"], "dataset": "jsb", "seed": list(range(24)), "learning_rate": [1e-3, 1e-4]}]
+    )
+    for run in experiment.runs:
+        directory = write_training(tmp_path, run, -7.0)
+        row = {"bound": -7.123456789, "validation": -7.1, "kl": 1.23456789, "ess": 3.21, "gradient_norm": 0.123456}
+        lines = [json.dumps({"step": step, **row}) for step in range(100, 100_001, 100)]
+        (directory / "metrics.jsonl").write_text("\n".join(lines))
+    write_summary(experiment, tmp_path)
+    assert len(report_page(read_sources([tmp_path])).encode()) < 2_000_000
+
+
+def test_a_summary_alone_is_enough_for_its_table(sweep, tmp_path):
+    page = report_page(read_sources([sweep / "made.json"]))
+    assert "-7.000" in page
+    assert "<audio" not in page
+
+
+@pytest.mark.parametrize("content", [None, "", "[1, 2", '{"format": 1}'], ids=str)
+def test_what_is_no_result_is_one_sentence(tmp_path, content):
+    path = tmp_path / "x.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError) as stop:
+        read_sources([path])
+    assert_one_sentence(stop.value, "x.json")
+
+
+def test_damaged_files_of_a_run_do_not_stop_the_page(sweep):
+    for path in sweep.glob("*/sample.npz"):
+        path.write_bytes(b"PK\x03\x04 damaged")
+    for path in sweep.glob("*/metrics.jsonl"):
+        path.write_text(path.read_text() + '{"step": 1000, "bou')
+    for path in sweep.glob("*/run.json"):
+        path.write_text("{")
+    assert "<audio" not in report_page(read_sources([sweep]))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
+def test_in_a_browser(sweep, tmp_path, width):
+    page = report_page(read_sources([sweep]))
+    file = tmp_path / "page.html"
+    file.write_text(page.replace("<head>", "<head>" + READER, 1).replace("</body>", PLAY + "</body>"))
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900", "--dump-dom"]
+    command += ["--virtual-time-budget=20000", f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True).stdout
+    found = re.search(r'<pre id="outcome">(.*?)</pre>', shown, re.DOTALL)
+    assert found is not None, shown[-2000:]
+    outcome = json.loads(html.unescape(found[1]))
+    assert outcome["problems"] == []
+    assert outcome["lines"] == [2, 2, *[10] * 5]
+    assert all(length > 50 for length in outcome["lengths"])
+    assert "step 50" in outcome["tip"] or "step 60" in outcome["tip"]
+    assert outcome["zoomed"]
+    assert outcome["reset"]
+    assert outcome["toggled"] == ["false", [2, 2, *[9] * 5]]
+    assert outcome["back"] == outcome["lines"]
+    assert all(pixels > 100 for pixels in outcome["images"])
+    assert outcome["sounds"]
+    assert all(seconds > 1 for seconds in outcome["sounds"])
+    assert outcome["overflow"] <= 0
+
+
+def test_embedded_sound_is_a_wav_file(sweep):
+    sound = re.search(r"data:audio/wav;base64,([^\"]+)", report_page(read_sources([sweep])))
+    assert sound is not None
+    assert base64.b64decode(sound[1])[:4] == b"RIFF"
