@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import tomli_w
@@ -52,6 +53,30 @@ def finish(process: subprocess.Popen) -> str:
     output, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     return output
+
+
+ALONE = """
+import json, os, sys
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+from fivo.data import load
+from fivo.evaluation import evaluate, open_run
+from fivo.experiments import read_experiment
+from fivo.training import train
+file, out = sys.argv[1:]
+scores = {}
+for run in read_experiment(file).runs:
+    data = load(run.config.dataset)
+    train(run.config, f"{out}/{run.slug}", data)
+    score = evaluate(open_run(f"{out}/{run.slug}", dataset=data), particles=2, repeats=2)
+    scores[run.slug] = score["bounds"]
+print(json.dumps(scores))
+"""
+
+
+def train_alone(file: Path, out: Path, cache: Path) -> dict[str, dict]:
+    """The runs of an experiment one after the other in a single process, never disturbed; the scores of each."""
+    command = [sys.executable, "-c", ALONE, str(file), str(out)]
+    return json.loads(subprocess.run(command, env=environment(cache), capture_output=True, check=True).stdout)
 
 
 def trained(out: Path) -> set[str]:

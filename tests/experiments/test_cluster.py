@@ -1,5 +1,6 @@
 """A sweep on a real Dask scheduler with two worker processes, one of which is killed in mid-run."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import pytest
 
 from fivo.errors import InputError
 from fivo.experiments import cluster_executor
-from fivo.training import RunDirectory, train
-from tests.experiments.sweeps import finish, logged_steps, start_sweep, trained, write_experiment
+from fivo.training import RunDirectory
+from tests.experiments.sweeps import finish, logged_steps, start_sweep, train_alone, trained, write_experiment
 from tests.music import environment
 from tests.sentences import assert_one_sentence
 from tests.training.runs import assert_same_run
@@ -50,7 +51,7 @@ def cluster(tmp_path, cache):
         process.wait()
 
 
-def test_a_worker_is_killed_in_mid_run(tmp_path, music, music_file, cache, cluster):
+def test_a_worker_is_killed_in_mid_run(tmp_path, music_file, cache, cluster):
     file, workers = cluster
     experiment = write_experiment(
         tmp_path / "tiny.toml", music_file, grid={"bound": ["fivo"], "learning_rate": [0.02, 0.01], "seed": [0, 1]}
@@ -68,14 +69,12 @@ def test_a_worker_is_killed_in_mid_run(tmp_path, music, music_file, cache, clust
     finish(process)
     assert trained(out) == {run.slug for run in experiment.runs}
     assert len(list(out.glob("*/evaluation.json"))) == 2
-    for run in experiment.runs[:2]:
-        train(run.config, tmp_path / "alone" / run.slug, music)
+    train_alone(tmp_path / "tiny.toml", tmp_path / "alone", cache)
+    for run in experiment.runs:
         assert_same_run(RunDirectory(out / run.slug), RunDirectory(tmp_path / "alone" / run.slug))
 
 
 def address_of(file) -> str:
-    import json
-
     return json.loads(file.read_text())["address"]
 
 

@@ -150,6 +150,17 @@ def test_damaged_files_of_a_run_do_not_stop_the_page(sweep):
     assert "<audio" not in report_page(read_sources([sweep]))
 
 
+def test_a_summary_that_lacks_something_is_one_sentence(sweep):
+    summary = json.loads((sweep / "made.json").read_text())
+    for cell in summary["cells"]:
+        for evidence in cell["selected"]:
+            del evidence["result"]
+    (sweep / "made.json").write_text(json.dumps(summary))
+    with pytest.raises(InputError) as stop:
+        report_page(read_sources([sweep]))
+    assert_one_sentence(stop.value, "damaged")
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 @pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
 def test_in_a_browser(sweep, tmp_path, width):

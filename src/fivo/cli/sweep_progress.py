@@ -15,7 +15,7 @@ QUIET_SECONDS = 60.0
 
 
 class SweepProgress:
-    """Lines that are rewritten on a terminal; elsewhere they are printed every minute and when a run ends. Both on standard error."""
+    """Lines rewritten on a terminal; elsewhere printed every minute and when a run ends. Both on standard error."""
 
     def __init__(self, label: str) -> None:
         self.label = label

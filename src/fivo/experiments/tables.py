@@ -1,6 +1,7 @@
 """The cells of an experiment's table: what was published, what came out here, and which run it came from."""
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +115,8 @@ def train_command(settings: dict[str, Any], out: str) -> str:
         if isinstance(value, bool):
             words += [f"--{option}"] if value else []
         else:
-            words.append(f"--{option} {_quoted(value)}")
+            words.append(f"--{option} {shlex.quote(f'{value:g}' if isinstance(value, float) else str(value))}")
     return " ".join([*words, f"--out {out}"])
-
-
-def _quoted(value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text if text.replace("-", "").replace(".", "").replace("/", "").isalnum() else repr(text)
 
 
 def _published(experiment: Experiment, keys: dict[str, Any]) -> int | float | None:

@@ -29,28 +29,39 @@ MOST_PIECES = 4
 
 def report_page(sources: Sources, *, audio: bool = True) -> str:
     """The page as HTML: no network, no other files, nothing of the data run as code."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 
     environment = Environment(
         loader=FileSystemLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"number": number_text, "signed": signed, "heading": heading}
+    try:
+        return environment.get_template("page.html").render(_content(sources, audio))
+    except (UndefinedError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"a summary or a result is damaged ({' '.join(str(error).split()):.90}); run `fivo sweep` again."
+        ) from error
+
+
+def _content(sources: Sources, audio: bool) -> dict[str, Any]:
     charts, data = _charts(sources)
-    return environment.get_template("page.html").render(
-        title=_title(sources),
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        tables=[(summary, _grid(summary)) for summary in sources.summaries if summary["cells"]],
-        figures=[(summary, charts[summary["name"]]) for summary in sources.summaries if summary["name"] in charts],
-        curves=charts.get("", []),
-        pieces=_pieces(sources, audio),
-        runs=sources.runs,
-        data=data,
-        # Read as text: neither may contain what would end its element.
-        style=_part("page.css"),
-        script=_part("page.js"),
-        colours=list(zip(LIGHT_COLOURS, DARK_COLOURS, strict=True)),
-    )
+    return {
+        "title": _title(sources),
+        "version": __version__,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "tables": [(summary, _grid(summary)) for summary in sources.summaries if summary["cells"]],
+        "figures": [(summary, charts[summary["name"]]) for summary in sources.summaries if summary["name"] in charts],
+        "curves": charts.get("", []),
+        "pieces": _pieces(sources, audio),
+        "runs": sources.runs,
+        "data": data,
+        # Ours, and inserted as they are: neither may contain what would end its element.
+        "style": _part("page.css"),
+        "script": _part("page.js"),
+        "colours": list(zip(LIGHT_COLOURS, DARK_COLOURS, strict=True)),
+    }
 
 
 def _part(name: str) -> Any:

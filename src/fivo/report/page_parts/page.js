@@ -27,6 +27,18 @@
     return found;
   }
 
+  // The logarithms of round numbers, or evenly spaced ones where there are too few of those.
+  function logarithmicTicks(low, high) {
+    const found = [];
+    for (let power = Math.floor(low); power <= high; power++) {
+      for (const factor of high - low > 4 ? [1] : [1, 2, 5]) {
+        const place = power + Math.log10(factor);
+        if (place >= low && place <= high) found.push(place);
+      }
+    }
+    return found.length > 1 ? found : ticks(low, high, 4);
+  }
+
   const short = value => {
     const size = Math.abs(value);
     if (size >= 1e4) return `${+(value / 1e3).toPrecision(4)}k`;
@@ -79,7 +91,7 @@
       this.measure();
       const svg = element("svg", { viewBox: `0 0 ${this.width} ${HEIGHT}`, height: HEIGHT, role: "img" });
       svg.append(element("title", {}, this.spec.title), element("text", { class: "title", x: 4, y: 14 }, this.spec.title));
-      for (const tick of ticks(this.low, this.high, 5)) {
+      for (const tick of this.spec.log ? logarithmicTicks(this.low, this.high) : ticks(this.low, this.high, 5)) {
         const value = this.spec.log ? 10 ** tick : tick, y = this.toY(value);
         svg.append(element("path", { class: "grid", d: `M${LEFT} ${y}H${this.width - RIGHT}` }));
         svg.append(element("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, short(value)));

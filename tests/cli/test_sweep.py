@@ -1,0 +1,87 @@
+"""`fivo sweep` and `fivo report`: mistakes, and what they print; sweeps that run are in tests/experiments."""
+
+import pytest
+
+from fivo.cli.sweep_progress import SweepProgress, lines_of
+from fivo.experiments.status import Running, Status, last_row, status_of
+from fivo.experiments.tables import write_summary
+from tests.cli.commands import run
+from tests.experiments.made import CONTENT, made_experiment, write_sweep, write_training
+from tests.sentences import assert_one_sentence
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    experiment = made_experiment()
+    write_sweep(tmp_path, experiment)
+    write_summary(experiment, tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sweep", "nothing.toml"], "does not exist"),
+        (["report"], "no runs"),
+        (["report", "nowhere", "--out", "x.html"], "does not exist"),
+        (["report", "."], "--out"),
+        (["sweep", "x.toml", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_mistakes(capsys, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    outcome = run(capsys, *arguments)
+    assert outcome.code == 2
+    assert_one_sentence(outcome.err.strip(), said)
+
+
+def test_no_workers(capsys, tmp_path):
+    import tomli_w
+
+    file = tmp_path / "made.toml"
+    file.write_text(tomli_w.dumps(CONTENT))
+    outcome = run(capsys, "sweep", file, "--workers", 0, "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert_one_sentence(outcome.err.strip(), "--workers 0")
+
+
+def test_a_page_and_tables(capsys, sweep, tmp_path):
+    assert "1 experiments, 8 runs" in run(capsys, "report", sweep, "--out", tmp_path / "x.html").out
+    assert (tmp_path / "x.html").read_text().startswith("<!doctype html>")
+    assert run(capsys, "report", sweep, "--format", "md").out.startswith("**Table 9")
+    assert run(capsys, "report", sweep / "made.json", "--format", "csv").out.startswith("experiment,place,")
+    assert r"\begin{tabular}" in run(capsys, "report", sweep, "--format", "latex").out
+
+
+def test_progress_has_a_line_for_every_job_and_the_time_left(tmp_path, capsys):
+    experiment = made_experiment()
+    first, second, *others = experiment.runs
+    for index, each in enumerate((first, second)):
+        directory = write_training(tmp_path, each, -7.0)
+        (directory / "job.json").write_text('{"token": "mine", "kind": "train"}')
+        row = '{"step": 50, "seconds": 100.0, "bound": -7.5, "steps_per_second": 0.5}'
+        (directory / "metrics.jsonl").write_text(row + ("\n" if index else '\n{"step": 60, "bou'))
+    flying = [("train", each) for each in (first, second, others[0])]
+    status = status_of(tmp_path, experiment.runs, flying, "mine", {others[1].slug}, {})
+    assert (status.trained, status.total, len(status.running)) == (1, 8, 2)  # the third has not begun
+    # Two half-done runs of 100 steps at two seconds a step, and five others at the same pace, on two processes.
+    assert status.seconds_left == pytest.approx((2 * 100 + 5 * 200) / 2)
+    lines = lines_of("made", status)
+    assert lines[0] == "made: 1 of 8 runs trained, at most 0:10:00 left"
+    assert lines[1] == f"  {first.slug}: 50/100, 0:01:40 left, 0.5 steps/s, bound -7.500"
+    assert len(lines) == 3
+    with SweepProgress("made") as progress:
+        progress.show(status)
+        progress.show(status)
+    assert capsys.readouterr().err.count("made: 1 of 8") == 1
+
+
+def test_jobs_that_only_begin_or_evaluate():
+    running = [Running("train", "a", 100, {}), Running("evaluate", "b", 100, {"step": 100})]
+    lines = lines_of("x", Status(0, 1, 2, running, None))
+    assert lines == ["x: 0 of 2 runs trained, 1 failed", "  a: starting", "  b: evaluating"]
+
+
+def test_no_metrics_yet(tmp_path):
+    assert last_row(tmp_path / "metrics.jsonl") == {}
