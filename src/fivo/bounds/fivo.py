@@ -8,7 +8,7 @@ from fivo.bounds.result import BoundResult, bound_info
 from fivo.gradients import Gradient, Pathwise, get_gradient
 from fivo.gradients.estimator import Setting
 from fivo.models.contract import SequenceModel
-from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Scheme, get_scheme
+from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Scheme, checked_scheme, get_scheme
 from fivo.smc.step import check_particles
 
 
@@ -26,7 +26,7 @@ class FIVO(eqx.Module):
 
     def __check_init__(self) -> None:
         check_particles(self.num_particles)
-        get_scheme(self.resampling)
+        checked_scheme(self.resampling, self.num_particles)
         self.gradient.check(self.setting)
 
     @property

@@ -47,7 +47,7 @@ class Score(Gradient):
         copies = self.baseline.num_filters
         if copies > 1:
             batch, key = independent_copies(batch, key, copies)
-        paths = _Scored() if self.of_latents else EVERY_PATH
+        paths = Scored() if self.of_latents else EVERY_PATH
         result = setting.run(model, batch, key, paths=paths, keep=("log_weights", "ancestors"))
         if not self.of_latents:
             refuse_discrete(result, self.name)
@@ -93,7 +93,7 @@ class LatentScore(Score):
     name: ClassVar[str] = "latent-score"
 
 
-class _Scored(Paths):
+class Scored(Paths):
     """Latents that derivatives do not pass through, with log q_t of each."""
 
     def propagate(self, model: SequenceModel, key: Key[Array, ""], state: PyTree, inputs: StepInputs) -> Propagated:

@@ -52,6 +52,14 @@ def get_scheme(resampling: str | Scheme | CarryingScheme) -> Scheme | CarryingSc
     return known[resampling]
 
 
+def checked_scheme(resampling: str | Scheme | CarryingScheme, num_particles: int) -> Scheme | CarryingScheme:
+    """The scheme, unless it cannot serve so many particles."""
+    scheme = get_scheme(resampling)
+    if isinstance(scheme, CarryingScheme):
+        scheme.check(num_particles)
+    return scheme
+
+
 def bound_lost(scheme: Any) -> str | None:
     """Why log p̂ with this scheme is no lower bound of log p(x); None where it is one."""
     return getattr(scheme, "loses_bound", None)
@@ -74,6 +82,7 @@ __all__ = [
     "StopGradient",
     "Transport",
     "bound_lost",
+    "checked_scheme",
     "get_scheme",
     "law_of",
     "multinomial",

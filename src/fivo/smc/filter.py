@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
-from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Never, Scheme, get_scheme
+from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Never, Scheme, checked_scheme
 from fivo.smc.importance import MAX_WEIGHTS, importance_filter
 from fivo.smc.loop import scan
 from fivo.smc.step import (
@@ -84,9 +84,7 @@ def filter(
     if unknown:
         raise InputError(f"got keep={sorted(unknown)} where log_weights, ancestors or latents were expected.")
     keys = straight(sequence_keys(key, batch.lengths.shape[0]))
-    scheme = get_scheme(resampling)
-    if isinstance(scheme, CarryingScheme):
-        scheme.check(num_particles)
+    scheme = checked_scheme(resampling, num_particles)
     return _filter(model, batch, keys, scheme, criterion, num_particles, frozenset(keep), paths)
 
 
