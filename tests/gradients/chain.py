@@ -16,6 +16,7 @@ from fivo.resampling import law_of, multinomial
 from tests.fast import fast_jit
 
 START = 2
+SYMBOLS = np.array([0, 1, 1])
 
 
 class Chain(SequenceModel):
@@ -50,12 +51,12 @@ def chain() -> Chain:
 
 
 def symbols(num_steps: int) -> fivo.Batch:
-    return fivo.Batch.from_sequences([np.array([[0.0], [1.0], [1.0]])[:num_steps]])
+    return fivo.Batch.from_sequences([SYMBOLS[:num_steps, None].astype(float)])
 
 
-def log_likelihood(model: Chain, batch: fivo.Batch) -> jax.Array:
+def log_likelihood(model: Chain, num_steps: int) -> jax.Array:
     """log p(x) by summing over all latents."""
-    x = np.asarray(batch.observations[0, :, 0], int)
+    x = SYMBOLS[:num_steps]
     paths = []
     for z in itertools.product((0, 1), repeat=len(x)):
         before, total = START, 0.0
@@ -94,16 +95,14 @@ def outcomes(setting: Setting, batch: fivo.Batch, num_keys: int = 100_000) -> Ou
     flat = np.concatenate([latents.reshape(num_keys, -1), ancestors[:, :-1].reshape(num_keys, -1)], axis=1)
     _, first = np.unique(flat, axis=0, return_index=True)
     latents, ancestors = latents[first], ancestors[first]
-    _, log_probability = replay(chain(), batch, setting, latents, ancestors)
+    _, log_probability = replay(chain(), setting, latents, ancestors)
     np.testing.assert_allclose(np.exp(log_probability).sum(), 1, atol=1e-9)
     return Outcomes(keys[first], latents, ancestors, np.asarray(log_probability))
 
 
-def replay(
-    model: Chain, batch: fivo.Batch, setting: Setting, latents: np.ndarray, ancestors: np.ndarray
-) -> tuple[jax.Array, jax.Array]:
+def replay(model: Chain, setting: Setting, latents: np.ndarray, ancestors: np.ndarray) -> tuple[jax.Array, jax.Array]:
     """log p̂ and the log-probability of given draws, [outcome]: Algorithm 1 written out, without the filter."""
-    x = np.asarray(batch.observations[0, :, 0], int)
+    x = SYMBOLS[: latents.shape[1]]
     rows = np.arange(len(latents))[:, None]
     num_particles = latents.shape[2]
     transition, emission = jax.nn.log_softmax(model.transition), jax.nn.log_softmax(model.emission_table)

@@ -36,7 +36,7 @@ def exact(scheme: str | None, num_steps: int = 3):
     setting, drawn = case(scheme, num_steps=num_steps)
 
     def bound(model):
-        log_evidence, log_probability = replay(model, symbols(num_steps), setting, drawn.latents, drawn.ancestors)
+        log_evidence, log_probability = replay(model, setting, drawn.latents, drawn.ancestors)
         return jnp.sum(jnp.exp(log_probability) * log_evidence)
 
     return fast_jit(jax.grad(bound))(chain())
@@ -108,9 +108,9 @@ def test_leaving_one_of_two_filters_out():
 def test_stop_gradient_resampling_estimates_the_score_of_the_likelihood():
     """E[p̂ ∇ log p̂] = ∇p(x), which a proposal's parameters leave as it is; E[∇ log p̂] is something else."""
     setting, drawn = case("multinomial")
-    log_evidence, _ = replay(chain(), symbols(3), setting, drawn.latents, drawn.ancestors)
+    log_evidence, _ = replay(chain(), setting, drawn.latents, drawn.ancestors)
     bound = FIVO(2, criterion=SCHEDULE, gradient=StopGradientResampling())
-    of_likelihood = jax.grad(lambda model: jnp.exp(log_likelihood(model, symbols(3))))(chain())
+    of_likelihood = jax.grad(lambda model: jnp.exp(log_likelihood(model, 3)))(chain())
     assert_equal(expectation(bound, drawn, jnp.exp(log_evidence)), of_likelihood)
     assert not np.any(of_likelihood.guide)
     assert distance(expectation(bound, drawn), exact("multinomial")) > 1e-3

@@ -150,8 +150,8 @@ class Particles(Baseline):
 def _log_others(log_weights: Float[Array, "batch time particle"]) -> Float[Array, "batch time particle"]:
     """log Σ_j≠i w_j; for the largest weight summed without it, as 1 - w would have no digits left."""
     weights = jnp.exp(log_weights)
-    size = weights.shape[-1]
-    largest = jnp.arange(size) == jnp.argmax(weights, axis=-1)[..., None]
+    particles = jnp.broadcast_to(jnp.arange(weights.shape[-1]), weights.shape)
+    largest = particles == jnp.argmax(weights, axis=-1, keepdims=True)
     without_largest = jnp.sum(jnp.where(largest, 0, weights), axis=-1, keepdims=True)
     return jnp.log(jnp.where(largest, without_largest, 1 - weights))
 
