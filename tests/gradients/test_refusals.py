@@ -37,9 +37,7 @@ def test_what_means_nothing(make, part):
     assert_one_sentence(str(caught.value), part)
 
 
-@pytest.mark.parametrize(
-    "gradient", ["pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing"]
-)
+@pytest.mark.parametrize("gradient", ["pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing"])
 def test_discrete_latents_have_no_paths(gradient):
     model = hidden_markov("optimal")
     batch = one_sequence(model, 3)

@@ -73,7 +73,9 @@ def test_averages_lose_the_bound_and_need_states_that_have_them(scheme):
     assert_one_sentence(str(caught.value), "2000 particles")
 
 
-@pytest.mark.parametrize("make", [lambda: Soft(1.5), lambda: Relaxed(0.0), lambda: Transport(0.0), lambda: Transport(1, 0)])
+@pytest.mark.parametrize(
+    "make", [lambda: Soft(1.5), lambda: Relaxed(0.0), lambda: Transport(0.0), lambda: Transport(1, 0)]
+)
 def test_bad_settings(make):
     with pytest.raises(InputError):
         make()

@@ -122,7 +122,9 @@ def _forward(model: DiscreteHMM, observations, mask, lengths):
             log_next = log_sum_exp((log_filtered[:, None] + log_transition).T)
             return log_next, (jnp.where(t < length, increment, 0), log_filtered)
 
-        return lax.scan(step, normalize(model.initial_logits)[0], (jnp.arange(observations.shape[0]), observations, mask))[1]
+        return lax.scan(
+            step, normalize(model.initial_logits)[0], (jnp.arange(observations.shape[0]), observations, mask)
+        )[1]
 
     return jax.vmap(one, in_axes=(0, None if mask is None else 0, 0))(observations, mask, lengths)
 
