@@ -45,7 +45,7 @@ def test_a_moving_average_is_learned_and_kept_in_the_state():
     model = linear_gaussian("optimal")
     batch = fivo.Batch.from_sequences([simulate(model, 8, key=jax.random.key(0)).observations] * 2)
     trainer = Trainer(model, FIVO(2, gradient=ResamplingScore(MovingAverage())), 1e-4)
-    state, metrics = trainer(trainer.start(), [batch], jax.random.key(0))
+    state, _ = trainer(trainer.start(), [batch], jax.random.key(0))
     learned = state.bound.gradient.baseline
     assert float(learned.runs) == 1
     assert float(learned.slope) < -0.5

@@ -64,7 +64,7 @@ class NoBaseline(Baseline):
         return signals.future[..., None]
 
     def ancestors(self, signals: Signals) -> Float[Array, "batch time 1"]:
-        return next_step(signals.future, 0)[..., None]
+        return next_step(signals.future)[..., None]
 
 
 class MovingAverage(Baseline):
@@ -81,7 +81,7 @@ class MovingAverage(Baseline):
         return (signals.future - self.slope.astype(signals.future.dtype) * signals.steps_left)[..., None]
 
     def ancestors(self, signals: Signals) -> Float[Array, "batch time 1"]:
-        return next_step(self.latents(signals), 0)
+        return next_step(self.latents(signals))
 
     def learn(self, log_increments: Float[Array, "batch time"], lengths: Int[Array, " batch"]) -> "MovingAverage":
         """The first runs count alike, later ones decay; one that is not finite teaches nothing."""
@@ -113,7 +113,7 @@ class Filters(Baseline):
         return (future - others).reshape(*signals.future.shape, 1)
 
     def ancestors(self, signals: Signals) -> Float[Array, "batch time 1"]:
-        return next_step(self.latents(signals), 0)
+        return next_step(self.latents(signals))
 
 
 class Particles(Baseline):
@@ -133,13 +133,13 @@ class Particles(Baseline):
     def ancestors(self, signals: Signals) -> Float[Array, "batch time particle"]:
         """An ancestor is followed by the whole of the next stretch, entered with equal weights."""
         uniform = jnp.full_like(signals.log_weights, -jnp.log(signals.log_weights.shape[-1]))
-        return next_step(self._signal(signals, uniform), 0)
+        return next_step(self._signal(signals, uniform))
 
     def _signal(
         self, signals: Signals, entered: Float[Array, "batch time particle"]
     ) -> Float[Array, "batch time particle"]:
         ends = stretch_ends(signals.resampled, signals.lengths)
-        later = jnp.take_along_axis(next_step(signals.future, 0), ends, axis=1)
+        later = jnp.take_along_axis(next_step(signals.future), ends, axis=1)
         left = jnp.take_along_axis(signals.log_weights, ends[..., None], axis=1)
         start, end = _log_others(entered), _log_others(left)
         known = jnp.isfinite(start) & jnp.isfinite(end)

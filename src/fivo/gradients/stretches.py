@@ -18,6 +18,6 @@ def from_here(values: Float[Array, "batch time"]) -> Float[Array, "batch time"]:
     return lax.cumsum(values, axis=1, reverse=True)
 
 
-def next_step(values: Float[Array, "batch time *rest"], fill: float) -> Float[Array, "batch time *rest"]:
-    """Every step's successor's value; `fill` behind the end."""
-    return jnp.concatenate([values[:, 1:], jnp.full_like(values[:, :1], fill)], axis=1)
+def next_step(values: Float[Array, "batch time *rest"]) -> Float[Array, "batch time *rest"]:
+    """Every step's successor's value; zero behind the end."""
+    return jnp.concatenate([values[:, 1:], jnp.zeros_like(values[:, :1])], axis=1)
