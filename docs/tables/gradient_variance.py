@@ -15,7 +15,7 @@ import numpy as np
 from fivo.batch import Batch
 from fivo.bounds import FIVO, learned
 from fivo.evaluation import open_run
-from fivo.gradients import Filters, MovingAverage, Pathwise, ResamplingScore
+from fivo.gradients import MovingAverage, OtherFilters, Pathwise, ResamplingScore
 from fivo.models import SequenceModel
 from fivo.training.build import build_model
 from fivo.training.scoring import device_batch
@@ -26,7 +26,7 @@ ESTIMATORS = {
     "pathwise": Pathwise(),
     "resampling-score": ResamplingScore(),
     "resampling-score, moving average": ResamplingScore(MovingAverage()),
-    "resampling-score, 2 filters": ResamplingScore(Filters(2)),
+    "resampling-score, 2 filters": ResamplingScore(OtherFilters(2)),
     "resampling-score, particles": ResamplingScore("particles"),
 }
 

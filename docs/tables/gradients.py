@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 
 import fivo
 from fivo.bounds import FIVO
-from fivo.gradients import MovingAverage, Particles, ResamplingScore, Score, get_gradient
+from fivo.gradients import MovingAverage, OtherParticles, ResamplingScore, Score, get_gradient
 from fivo.models import LinearGaussian, SequenceModel
 from fivo.resampling import Always
 
@@ -68,7 +68,7 @@ def estimators() -> dict[str, FIVO]:
         "resampling-score, moving average": scored(slope),
         "resampling-score, filters": scored("filters"),
         "resampling-score, particles": scored("particles"),
-        "score, particles": FIVO(NUM_PARTICLES, criterion=Always(), gradient=Score(Particles())),
+        "score, particles": FIVO(NUM_PARTICLES, criterion=Always(), gradient=Score(OtherParticles())),
         "doubly-reparameterised": named("doubly-reparameterised"),
         "sticking-the-landing": named("sticking-the-landing"),
         "stop-gradient": named("stop-gradient"),

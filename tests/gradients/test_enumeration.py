@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fivo.bounds import FIVO, IWAE
-from fivo.gradients import Filters, LatentScore, MovingAverage, Particles, Score, StopGradientResampling
+from fivo.gradients import LatentScore, MovingAverage, OtherFilters, OtherParticles, Score, StopGradientResampling
 from fivo.gradients.estimator import Setting
 from fivo.gradients.score import Scored
 from fivo.resampling import Never, Schedule, get_scheme
@@ -66,8 +66,8 @@ def distance(got, expected) -> float:
     [
         ("multinomial", Score()),
         ("multinomial", Score(SLOPE)),
-        ("multinomial", Score(Particles())),
-        ("stratified", Score(Particles())),
+        ("multinomial", Score(OtherParticles())),
+        ("stratified", Score(OtherParticles())),
         ("systematic", Score()),
     ],
     ids=["no baseline", "moving average", "particles", "stratified", "systematic"],
@@ -77,7 +77,7 @@ def test_scores_of_latents_and_ancestors_are_the_gradient_of_fivo(scheme, gradie
     assert_equal(expectation(bound, case(scheme)[1]), exact(scheme))
 
 
-@pytest.mark.parametrize("gradient", [LatentScore(), LatentScore(Particles())], ids=["no baseline", "particles"])
+@pytest.mark.parametrize("gradient", [LatentScore(), LatentScore(OtherParticles())], ids=["no baseline", "particles"])
 def test_scores_of_latents_are_the_gradient_of_iwae(gradient):
     assert_equal(expectation(IWAE(2, gradient=gradient), case(None)[1]), exact(None))
 
@@ -95,7 +95,7 @@ def test_leaving_one_of_two_filters_out():
     order = np.stack([first, second], axis=1).reshape(-1)
     batch = repeated(symbols(2), len(order))
     pair = drawn.probability[first] * drawn.probability[second]
-    gradient = Score(Filters(2))
+    gradient = Score(OtherFilters(2))
 
     def total(model):
         result = setting.run(model, batch, drawn.keys[order], paths=Scored(), keep=("log_weights", "ancestors"))

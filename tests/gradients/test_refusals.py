@@ -7,7 +7,7 @@ import pytest
 
 import fivo
 from fivo.bounds import ELBO, FIVO, IWAE
-from fivo.gradients import Filters, Particles, ResamplingScore, Score, get_gradient
+from fivo.gradients import OtherFilters, OtherParticles, ResamplingScore, Score, get_gradient
 from fivo.resampling import Soft
 from tests.helpers import hidden_markov, one_sequence
 from tests.sentences import assert_one_sentence
@@ -22,13 +22,13 @@ from tests.sentences import assert_one_sentence
         (lambda: FIVO(4, resampling="residual", gradient="score"), "multinomial"),
         (lambda: FIVO(4, resampling="soft", gradient="score"), "'pathwise'"),
         (lambda: FIVO(4, resampling=Soft(0.3), gradient="doubly-reparameterised"), "multinomial"),
-        (lambda: FIVO(4, resampling="systematic", gradient=Score(Particles())), "'filters'"),
+        (lambda: FIVO(4, resampling="systematic", gradient=Score(OtherParticles())), "'filters'"),
         (lambda: FIVO(1, gradient=ResamplingScore("particles")), "'filters'"),
         (lambda: FIVO(300, resampling="transport"), "at most 256"),
         (lambda: FIVO(4, gradient="magic"), "pathwise"),
         (lambda: get_gradient("score", "magic"), "moving-average"),
         (lambda: get_gradient("pathwise", "filters"), "resampling-score"),
-        (lambda: Filters(1), "at least two"),
+        (lambda: OtherFilters(1), "at least two"),
     ],
 )
 def test_what_means_nothing(make, part):

@@ -12,7 +12,7 @@ import fivo
 from fivo.bounds import FIVO
 from fivo.cli.compare_gradients import compare
 from fivo.evaluation import evaluate
-from fivo.gradients import MovingAverage, Particles, ResamplingScore, Score
+from fivo.gradients import MovingAverage, OtherParticles, ResamplingScore, Score
 from fivo.models import DiscreteHMM, simulate
 from fivo.resampling import Relaxed, Soft
 from fivo.training import Trainer, make_config
@@ -31,7 +31,7 @@ def test_a_hidden_markov_model_learns_from_scores():
     flat = jnp.full((3, 3), 1 / 3)
     skewed = jnp.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]])
     start = DiscreteHMM(initial_probs=flat[0], transition_probs=flat, emission_probs=skewed, proposal="optimal")
-    trainer = Trainer(start, FIVO(4, gradient=Score(Particles())), 0.03)
+    trainer = Trainer(start, FIVO(4, gradient=Score(OtherParticles())), 0.03)
     state = trainer.start()
     for key in jax.random.split(jax.random.key(1), 60):
         state, _ = trainer(state, [batch], key)
@@ -80,7 +80,7 @@ def test_settings_that_mean_nothing(settings, part):
 
 def test_settings_reach_the_bound():
     config = make_config({"gradient": "resampling-score", "baseline": "particles", "resampling": "stratified"})
-    assert training_bound(config).gradient == ResamplingScore(Particles())
+    assert training_bound(config).gradient == ResamplingScore(OtherParticles())
     assert validation_bound(config) == FIVO(4, resampling="stratified")
 
 

@@ -4,7 +4,7 @@ A gradient changes no value of a bound, only what `jax.grad` of it is. `docs/gra
 """
 
 from fivo.errors import InputError
-from fivo.gradients.baselines import Baseline, Filters, MovingAverage, NoBaseline, Particles, get_baseline
+from fivo.gradients.baselines import Baseline, MovingAverage, NoBaseline, OtherFilters, OtherParticles, get_baseline
 from fivo.gradients.estimator import Estimate, Gradient
 from fivo.gradients.landing import DoublyReparameterised, StickingTheLanding
 from fivo.gradients.pathwise import Pathwise
@@ -47,12 +47,12 @@ __all__ = [
     "Baseline",
     "DoublyReparameterised",
     "Estimate",
-    "Filters",
     "Gradient",
     "LatentScore",
     "MovingAverage",
     "NoBaseline",
-    "Particles",
+    "OtherFilters",
+    "OtherParticles",
     "Pathwise",
     "ResamplingScore",
     "Score",

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from fivo.errors import InputError
@@ -67,14 +68,18 @@ class NoBaseline(Baseline):
         return next_step(signals.future)[..., None]
 
 
+def _number(value: ArrayLike) -> Float[Array, ""]:
+    return jnp.asarray(value, float)
+
+
 class MovingAverage(Baseline):
     """The paper's: linear in the number of timesteps left, its slope a moving average over earlier runs.
 
     `learn` returns the baseline for the next run; the training loop calls it.
     """
 
-    slope: Float[Array, ""] = eqx.field(converter=jnp.asarray, default_factory=lambda: jnp.zeros(()))
-    runs: Float[Array, ""] = eqx.field(converter=jnp.asarray, default_factory=lambda: jnp.zeros(()))
+    slope: Float[Array, ""] = eqx.field(converter=_number, default=0.0)
+    runs: Float[Array, ""] = eqx.field(converter=_number, default=0.0)
     decay: float = eqx.field(static=True, default=0.95)
 
     def latents(self, signals: Signals) -> Float[Array, "batch time 1"]:
@@ -94,14 +99,14 @@ class MovingAverage(Baseline):
         return MovingAverage(self.slope + share * (observed - self.slope), self.runs + 1, self.decay)
 
 
-class Filters(Baseline):
+class OtherFilters(Baseline):
     """The average signal of the other filters, out of several independent ones that run on every sequence."""
 
     copies: int = eqx.field(static=True, default=2)
 
     def __check_init__(self) -> None:
         if self.copies < 2:
-            raise InputError(f"got Filters({self.copies}) where at least two were expected: one is left out.")
+            raise InputError(f"got OtherFilters({self.copies}) where at least two were expected: one is left out.")
 
     @property
     def num_filters(self) -> int:
@@ -116,7 +121,7 @@ class Filters(Baseline):
         return next_step(self.latents(signals))
 
 
-class Particles(Baseline):
+class OtherParticles(Baseline):
     """What the signal would have been with the other particles alone, up to the next resampling.
 
     Behind that resampling every particle depends on the draw, and nothing is subtracted. Weights of the others at the
@@ -159,8 +164,8 @@ def _log_others(log_weights: Float[Array, "batch time particle"]) -> Float[Array
 BASELINES: dict[str, type[Baseline]] = {
     "none": NoBaseline,
     "moving-average": MovingAverage,
-    "filters": Filters,
-    "particles": Particles,
+    "filters": OtherFilters,
+    "particles": OtherParticles,
 }
 
 

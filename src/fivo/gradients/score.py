@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from fivo.batch import Batch
 from fivo.errors import InputError
-from fivo.gradients.baselines import Baseline, NoBaseline, Particles, Signals, get_baseline
+from fivo.gradients.baselines import Baseline, NoBaseline, OtherParticles, Signals, get_baseline
 from fivo.gradients.estimator import Estimate, Gradient, Setting, refuse_carrying, refuse_discrete, slope_only
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
@@ -40,7 +40,7 @@ class Score(Gradient):
                 f"got the {self.name} gradient for a bound that never resamples; use gradient='pathwise', or "
                 "'latent-score' for discrete latents."
             )
-        if isinstance(self.baseline, Particles):
+        if isinstance(self.baseline, OtherParticles):
             _check_particles(setting, self.of_ancestors)
 
     def __call__(self, setting: Setting, model: SequenceModel, batch: Batch, key: Key[Array, "*batch"]) -> Estimate:
