@@ -20,6 +20,7 @@ _PACKAGES = (
     "bounds",
     "data",
     "evaluation",
+    "gradients",
     "models",
     "report",
     "resampling",
@@ -36,6 +37,7 @@ __all__ = [
     "data",
     "evaluation",
     "fit",
+    "gradients",
     "load",
     "models",
     "open_run",
@@ -48,7 +50,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from fivo import bounds, data, evaluation, models, report, resampling, smc, training, weights
+    from fivo import bounds, data, evaluation, gradients, models, report, resampling, smc, training, weights
     from fivo.batch import Batch
     from fivo.errors import InputError
     from fivo.evaluation import open_run

@@ -3,6 +3,6 @@
 from fivo.bounds.elbo import ELBO
 from fivo.bounds.fivo import FIVO
 from fivo.bounds.iwae import IWAE
-from fivo.bounds.result import Bound, BoundInfo, BoundResult
+from fivo.bounds.result import Bound, BoundInfo, BoundResult, learned
 
-__all__ = ["ELBO", "FIVO", "IWAE", "Bound", "BoundInfo", "BoundResult"]
+__all__ = ["ELBO", "FIVO", "IWAE", "Bound", "BoundInfo", "BoundResult", "learned"]

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,6 +16,7 @@ def evaluate(
     repeats: int = 3,
     seed: int = 0,
     batch_size: int | None = None,
+    resampling: Literal["multinomial", "stratified", "systematic", "residual", "soft"] | None = None,
     sequences: Annotated[bool, Parameter(negative=())] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     data_dir: Path | None = None,
@@ -38,6 +39,8 @@ def evaluate(
         Of the evaluations.
     batch_size
         Sequences scored at once; fewer take less memory, the estimates are the same. [as many as fit]
+    resampling
+        How FIVO draws ancestors. [as in training]
     sequences
         Also give the estimate of every sequence (with --json).
     as_json
@@ -67,6 +70,7 @@ def evaluate(
             repeats=repeats,
             seed=seed,
             batch_size=batch_size,
+            resampling=resampling,
             per_sequence=sequences,
             progress=progress,
         )

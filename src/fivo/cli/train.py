@@ -11,6 +11,7 @@ def train(
     out: Path,
     dataset: str | None = None,
     model: Literal["vrnn", "srnn"] | None = None,
+    latent: Literal["normal", "categorical"] | None = None,
     smoothing: bool | None = None,
     bound: Literal["elbo", "iwae", "fivo"] | None = None,
     particles: int | None = None,
@@ -19,8 +20,20 @@ def train(
     batch_size: int | None = None,
     steps: int | None = None,
     seed: int | None = None,
-    resampling: Literal["multinomial", "stratified", "systematic", "residual"] | None = None,
+    resampling: Literal["multinomial", "stratified", "systematic", "residual", "soft", "relaxed", "transport"]
+    | None = None,
     ess_threshold: float | None = None,
+    gradient: Literal[
+        "pathwise",
+        "resampling-score",
+        "latent-score",
+        "score",
+        "doubly-reparameterised",
+        "sticking-the-landing",
+        "stop-gradient",
+    ]
+    | None = None,
+    baseline: Literal["none", "moving-average", "filters", "particles"] | None = None,
     validate_every: int | None = None,
     validation_particles: int | None = None,
     patience: int | None = None,
@@ -40,6 +53,8 @@ def train(
         A name (see `fivo data list`) or a path to a pickle, .mat, .npz or a folder of MIDI files. [bach]
     model
         The model. [vrnn]
+    latent
+        Kind of latent variables; categorical ones need a score gradient. [normal]
     smoothing
         Let the proposal read future frames.
     bound
@@ -57,9 +72,13 @@ def train(
     seed
         Of everything random. [0]
     resampling
-        How ancestors are drawn. [multinomial]
+        How ancestors are drawn; soft, relaxed and transport carry gradients. [multinomial]
     ess_threshold
         Resample when ESS <= this fraction of N. [0.5]
+    gradient
+        Which terms of the bound's gradient are followed; the paper drops those of resampling. [pathwise]
+    baseline
+        What is subtracted from the learning signals of score terms. [none]
     validate_every
         Steps between validations. [1000]
     validation_particles

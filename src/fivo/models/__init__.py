@@ -5,6 +5,7 @@ from fivo.models.discrete_hmm import DiscreteHMM
 from fivo.models.emissions import BernoulliEmission, CategoricalEmission, Emission, NormalEmission
 from fivo.models.gaussian import Gaussian
 from fivo.models.kalman import Moments
+from fivo.models.latents import CategoricalLatent, Latent, NormalLatent
 from fivo.models.linear_gaussian import LinearGaussian
 from fivo.models.scoring import log_prob, observation_log_prob
 from fivo.models.simulate import Generator, Simulation, simulate
@@ -17,13 +18,16 @@ __all__ = [
     "VRNN",
     "BernoulliEmission",
     "CategoricalEmission",
+    "CategoricalLatent",
     "DiscreteHMM",
     "Emission",
     "Gaussian",
     "Generator",
+    "Latent",
     "LinearGaussian",
     "Moments",
     "NormalEmission",
+    "NormalLatent",
     "SequenceModel",
     "Simulation",
     "StochasticVolatility",

@@ -20,11 +20,24 @@ class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     dataset: str = "bach"
     model: Literal["vrnn", "srnn"] = "vrnn"
     smoothing: bool = False
+    latent: Literal["normal", "categorical"] = "normal"
     hidden: Positive = 32
     bound: Literal["elbo", "iwae", "fivo"] = "fivo"
     particles: Positive = 4
-    resampling: Literal["multinomial", "stratified", "systematic", "residual"] = "multinomial"
+    resampling: Literal["multinomial", "stratified", "systematic", "residual", "soft", "relaxed", "transport"] = (
+        "multinomial"
+    )
     ess_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    gradient: Literal[
+        "pathwise",
+        "resampling-score",
+        "latent-score",
+        "score",
+        "doubly-reparameterised",
+        "sticking-the-landing",
+        "stop-gradient",
+    ] = "pathwise"
+    baseline: Literal["none", "moving-average", "filters", "particles"] = "none"
     learning_rate: Annotated[float, Meta(gt=0, le=1)] = 3e-4
     batch_size: Positive = 4
     steps: Positive = 20_000
