@@ -10,7 +10,7 @@ from fivo.data.midi import read_midi
 from fivo.data.npz import save_npz
 from fivo.data.padding import pad
 from fivo.data.places import search_path
-from fivo.data.speech import TimitCheck, as_frames, as_samples, check_timit, read_recording
+from fivo.data.speech import TimitCheck, as_frames, as_samples, check_timit, read_at_rate, read_recording
 
 __all__ = [
     "HIGHEST_NOTE",
@@ -34,6 +34,7 @@ __all__ = [
     "list_datasets",
     "load",
     "pad",
+    "read_at_rate",
     "read_midi",
     "read_recording",
     "save_npz",

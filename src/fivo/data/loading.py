@@ -60,7 +60,7 @@ def load(
     name = str(name_or_path)
     cutting = checked_cutting(frame, rate, resample)
     if name == timit.NAME:
-        return timit.load_timit(_located_timit(data_dir), frame=frame)
+        return timit.load_timit(timit.find_timit(data_dir), frame=frame)
     if isinstance(name_or_path, str) and (name in KNOWN or not os.path.exists(os.path.expanduser(name))):
         entry = known(name)
         if steps_per_quarter not in (None, entry.steps_per_quarter):
@@ -90,17 +90,6 @@ def _load_folder(path: Path, steps_per_quarter: float | int | None, split_seed: 
     if is_recordings_folder(path):
         return from_recordings(path, path.resolve().name, cutting, split_seed)
     return from_midi_folder(path, path.resolve().name, steps_per_quarter or _DEFAULT_STEPS_PER_QUARTER, split_seed)
-
-
-def _located_timit(data_dir: str | Path | None) -> Path:
-    place = timit.locate_timit(data_dir)
-    if place is None:
-        places = ", ".join(map(str, search_path(data_dir)))
-        raise InputError(
-            f"TIMIT is not in {places}; it is licensed and cannot be fetched, so name the folder that holds your copy, "
-            "as in --dataset /data/TIMIT."
-        )
-    return place
 
 
 def load_known(entry: KnownDataset, data_dir: str | Path | None = None) -> Dataset:

@@ -1,7 +1,7 @@
 """Frames of recordings, decoded once: a file of float32 frames that is memory-mapped from then on.
 
-`KEY.npy` holds the frames of all splits end to end, `KEY.json` what belongs to them; the second is written last and says
-that the first is whole. KEY is the SHA-256 of what the recordings hold and of how they are cut, so a changed recording
+`KEY.npy` holds the frames of all splits end to end, `KEY.json` what belongs to them; the second is written last and
+says that the first is whole. KEY is the SHA-256 of what the recordings hold and of how they are cut, so a changed recording
 makes a new entry and a moved one does not. The folder may be removed at any time.
 """
 
@@ -41,7 +41,9 @@ def cached_dataset(name: str, files: Mapping[str, Sequence[Path]], cutting: Cutt
         entry.write(name, files, cutting)
         known = entry.read(files, cutting)
     if known is None:
-        raise InputError(f"{entry.frames} cannot be read back as it was written; check that disk, or set XDG_CACHE_HOME.")
+        raise InputError(
+            f"{entry.frames} cannot be read back as it was written; check that disk, or set XDG_CACHE_HOME."
+        )
     frames, facts = known
     ends = np.cumsum([0, *(length for split in SPLITS for length in facts["lengths"][split])])
     pieces = iter([frames[begin:end] for begin, end in pairwise(ends)])

@@ -1,7 +1,7 @@
 """Any folder of recordings: which file belongs to which split."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +67,7 @@ def draw(paths: Sequence[Path], folder: Path, names: Sequence[str], seed: int) -
         speakers[index]: names[place // held_out] if place < held_out * len(names) else "train"
         for place, index in enumerate(order)
     }
-    return {
-        split: [path for path in paths if split_of[_speaker(path, folder)] == split] for split in ("train", *names)
-    }
+    return {split: [path for path in paths if split_of[_speaker(path, folder)] == split] for split in ("train", *names)}
 
 
 def _speaker(path: Path, folder: Path) -> str:
@@ -81,6 +79,6 @@ def _is_split(entry: Path) -> bool:
     return entry.name.lower() in SPLITS and entry.is_dir()
 
 
-def _walk(folder: Path):  # noqa: ANN202
+def _walk(folder: Path) -> Iterator[Path]:
     for directory, _, names in os.walk(folder):
         yield from (Path(directory, name) for name in names if name.lower().endswith(SUFFIXES))

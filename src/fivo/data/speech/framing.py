@@ -1,4 +1,4 @@
-"""Waveforms as frames: standardised with the training samples' mean and standard deviation, cut, and padded with zeros."""
+"""Waveforms as frames: standardised by the training samples, cut, and filled up with zeros."""
 
 import math
 

@@ -24,7 +24,7 @@ class Recording(NamedTuple):
 
 
 def read_recording(path: str | Path) -> Recording:
-    """A WAV, NIST SPHERE or FLAC file; the content says which, not the name: some copies of TIMIT call all of them .WAV."""
+    """A WAV, NIST SPHERE or FLAC file; the content says which, not the name: TIMIT's NIST files are called .WAV."""
     return decode(read_raw(Path(path)), str(path))
 
 

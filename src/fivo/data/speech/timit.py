@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from fivo.data.dataset import Dataset
+from fivo.data.dataset import Dataset, Scaling
 from fivo.data.places import search_path
 from fivo.data.speech.cache import Cutting, cached_dataset
 from fivo.data.speech.recording import PAPER_RATE
@@ -39,6 +39,7 @@ _PLACES = ("", "TIMIT", "timit", "speech/TIMIT", "speech/timit")
 class TimitCheck:
     """What a copy of TIMIT is; `differences` has a clause for everything that is not as it should be."""
 
+    folder: Path
     dataset: Dataset | None
     differences: tuple[str, ...]
 
@@ -47,6 +48,18 @@ def locate_timit(data_dir: str | Path | None = None) -> Path | None:
     """The first tree of TIMIT on the search path."""
     places = (place / folder for place in search_path(data_dir) for folder in _PLACES)
     return next((place for place in places if place.is_dir() and is_timit(place)), None)
+
+
+def find_timit(data_dir: str | Path | None = None) -> Path:
+    """Where TIMIT is, or the sentence that says how to name it."""
+    place = locate_timit(data_dir)
+    if place is None:
+        places = ", ".join(map(str, search_path(data_dir)))
+        raise InputError(
+            f"TIMIT is not in {places}; it is licensed and cannot be fetched, so name the folder that holds your copy, "
+            "as in --dataset /data/TIMIT (or --from for a check)."
+        )
+    return place
 
 
 def is_timit(folder: Path) -> bool:
@@ -58,21 +71,24 @@ def load_timit(folder: Path, *, frame: int = FRAME) -> Dataset:
     """The released split of a complete tree; anything else is refused."""
     files, differences = _split(folder)
     if differences:
-        raise InputError(f"{folder} is not the TIMIT of the paper: {'; '.join(differences)}; restore the missing files.")
+        raise InputError(
+            f"{folder} is not the TIMIT of the paper: {'; '.join(differences)}; restore the missing files."
+        )
     return cached_dataset(NAME, files, Cutting(frame, PAPER_RATE, resample=False))
 
 
-def check_timit(folder: Path) -> TimitCheck:
-    """Read a tree completely and compare it with what is known."""
-    if not is_timit(folder):
+def check_timit(folder: str | Path | None = None, *, data_dir: str | Path | None = None) -> TimitCheck:
+    """Read a tree, by default the one on the search path, completely and compare it with what is known."""
+    place = find_timit(data_dir) if folder is None else Path(os.path.expanduser(folder))
+    if not is_timit(place):
         raise InputError(
-            f"{folder} does not have TIMIT's layout TRAIN/DR1/SPEAKER/SA1.WAV; give the folder that holds TRAIN and TEST."
+            f"{place} has not TIMIT's layout TRAIN/DR1/SPEAKER/SA1.WAV; give the folder that holds TRAIN and TEST."
         )
-    files, differences = _split(folder)
+    files, differences = _split(place)
     if differences:
-        return TimitCheck(None, tuple(differences))
+        return TimitCheck(place, None, tuple(differences))
     dataset = cached_dataset(NAME, files, Cutting(FRAME, PAPER_RATE, resample=False))
-    return TimitCheck(dataset, tuple(_unexpected_scaling(dataset)))
+    return TimitCheck(place, dataset, tuple(_unexpected(dataset.scaling)))
 
 
 def released_order(names: list[str]) -> list[str]:
@@ -97,7 +113,9 @@ def _split(folder: Path) -> tuple[dict[str, list[Path]], list[str]]:
     if halves is None:
         return {}, ["there are no folders TRAIN and TEST with DR1 to DR8 in them"]
     train, test = (_utterances(halves[half]) for half in SPEAKERS)
-    differences = [clause for half, names in zip(SPEAKERS, (train, test), strict=True) for clause in _missing(half, names)]
+    differences = [
+        clause for half, names in zip(SPEAKERS, (train, test), strict=True) for clause in _missing(half, names)
+    ]
     order = released_order(list(train))
     valid, rest = order[: COUNTS["valid"]], order[COUNTS["valid"] :]
     if digest_of(valid) != VALIDATION_DIGEST:
@@ -125,11 +143,10 @@ def _missing(half: str, utterances: dict[str, Path]) -> list[str]:
     return clauses
 
 
-def _unexpected_scaling(dataset: Dataset) -> list[str]:
-    scaling = dataset.scaling
-    if scaling is None:
-        return []
+def _unexpected(scaling: Scaling | None) -> list[str]:
     clauses = []
+    if scaling is None:
+        return clauses
     if not abs(scaling.mean - MEAN) <= MEAN_TOLERANCE:
         clauses.append(f"the training mean is {scaling.mean:.6f} where {MEAN:.6f} was expected")
     if not abs(scaling.deviation - DEVIATION) <= DEVIATION_TOLERANCE:
