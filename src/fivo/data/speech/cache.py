@@ -1,8 +1,8 @@
 """Frames of recordings, decoded once: a file of float32 frames that is memory-mapped from then on.
 
 `KEY.npy` holds the frames of all splits end to end, `KEY.json` what belongs to them; the second is written last and
-says that the first is whole. KEY is the SHA-256 of what the recordings hold and of how they are cut, so a changed recording
-makes a new entry and a moved one does not. The folder may be removed at any time.
+says that the first is whole. KEY is the SHA-256 of what the recordings hold and of how they are cut, so a changed
+recording makes a new entry and a moved one does not. The folder may be removed at any time.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ class _Entry:
             frames = np.load(self.frames, mmap_mode="r", allow_pickle=False)
             total = sum(sum(facts["lengths"][split]) for split in SPLITS)
             counted = all(len(facts["lengths"][split]) == len(files[split]) for split in SPLITS)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, EOFError, ValueError, KeyError, TypeError):
             return None
         good = counted and frames.dtype == np.dtype("<f4") and frames.shape == (total, cutting.frame)
         return (frames, facts) if good and isinstance(frames, np.memmap) else None

@@ -138,8 +138,8 @@ def _missing(half: str, utterances: dict[str, Path]) -> list[str]:
         )
     odd = sorted(speaker for speaker, count in speakers.items() if count != PER_SPEAKER)
     if odd:
-        others = f" and {len(odd) - 1} others" if len(odd) > 1 else ""
-        clauses.append(f"{half}/{odd[0]}{others} have not {PER_SPEAKER} files ({odd[0]} has {speakers[odd[0]]})")
+        others = f", as have {len(odd) - 1} other speakers a wrong number," if len(odd) > 1 else ""
+        clauses.append(f"{half}/{odd[0]} has {speakers[odd[0]]} files{others} where {PER_SPEAKER} were expected")
     return clauses
 
 
