@@ -39,12 +39,12 @@ def result(run):
 class RawNormals(NormalEmission):
     """What Section "Evaluating TIMIT Log-Likelihoods" of the paper says: N(μ̂σ + μ, σ̂²σ²) on the samples themselves."""
 
-    offset: float
-    factor: float
+    offset: jax.Array
+    factor: jax.Array
 
     def __init__(self, train_mean, scaling):
         super().__init__(train_mean)
-        self.offset, self.factor = scaling.mean, scaling.deviation
+        self.offset, self.factor = jnp.asarray(scaling.mean), jnp.asarray(scaling.deviation)
 
     def features(self, x, mask):
         return super().features((x - self.offset) / self.factor, mask)
