@@ -52,7 +52,7 @@ def test_evaluate_relative_to_a_run_and_to_its_result(capsys, trained, tmp_path)
     assert 0 < abs(relative["nats_per_sequence"]) < 6 * relative["standard_error"]
     wrong = run(capsys, "evaluate", trained, *common, "--split", "valid", "--relative-to", tmp_path / "baseline.json")
     assert wrong.code == 2
-    assert_one_sentence(wrong.err.rstrip("\n"), "'test'")
+    assert_one_sentence(wrong.err.rstrip("\n").rpartition("\n")[2], "'test'")
 
 
 def sound(path) -> tuple[np.ndarray, int]:
@@ -87,8 +87,10 @@ def test_a_continued_prefix_is_heard_as_it_was_recorded(capsys, trained, folder,
 
 def test_a_prefix_of_another_rate_is_converted(capsys, trained, tmp_path):
     write(tmp_path / "slow.wav", riff(noise(300), rate=8_000))
-    arguments = ["--length", 1, "--prefix", tmp_path / "slow.wav", "--out", tmp_path / "a.wav"]
-    assert "4 frames" in run(capsys, "sample", trained, *arguments).out
+    arguments = ["--length", 4, "--prefix", tmp_path / "slow.wav", "--prefix-length", 2, "--out", tmp_path / "a.wav"]
+    assert "6 frames" in run(capsys, "sample", trained, *arguments).out
+    arguments[-3] = 4  # 300 samples at half the rate are 600, three frames
+    assert_one_sentence(run(capsys, "sample", trained, *arguments).err.rstrip("\n"), "1 to 3")
 
 
 def test_speech_is_no_music(capsys, trained, tmp_path):
