@@ -45,7 +45,10 @@ def from_recordings(folder: Path, name: str, cutting: Cutting, split_seed: int) 
 
 def split_folders(folder: Path) -> dict[str, Path]:
     """The sub-folders that are named like splits, in any case."""
-    return {entry.name.lower(): entry for entry in sorted(folder.iterdir()) if _is_split(entry)}
+    try:
+        return {entry.name.lower(): entry for entry in sorted(folder.iterdir()) if _is_split(entry)}
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({error.strerror}); check its permissions.") from error
 
 
 def recordings_below(folder: Path) -> list[Path]:
