@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fivo.data import SPLITS, Dataset, load, save_npz
+from fivo.data import SPLITS, Dataset, Scaling, load, save_npz
 from fivo.errors import InputError
 
 
