@@ -36,7 +36,7 @@ def test_the_walk(capsys, tmp_path, monkeypatch):
         assert outcome.code == 0, outcome.err
         if words[1] == "evaluate":
             assert "relative to runs/elbo" in outcome.out
-    assert (tmp_path / "continued.wav").stat().st_size == 44 + 2 * 200 * 84
+    assert (tmp_path / "continued.wav").stat().st_size == 44 + 2 * 200 * 82
 
 
 @pytest.mark.parametrize(

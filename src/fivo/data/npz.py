@@ -80,7 +80,7 @@ def from_npz(content: bytes, path: Path, name: str, steps_per_quarter: float | i
     mean, deviation = (_scalar(arrays, key, path, "f") for key in ("mean", "deviation"))
     if (mean is None) != (deviation is None) or (deviation is not None and not 0 < deviation < math.inf):
         raise InputError(f"{path} has the mean {mean} and the deviation {deviation}; give both, the second positive.")
-    scaling = None if mean is None else Scaling(mean, deviation)
+    scaling = None if mean is None or deviation is None else Scaling(mean, deviation)
     frames = {split: tuple(sequences) for split, sequences in splits.items()}
     return Dataset(name, kind, frames, seconds, scaling=scaling)
 
