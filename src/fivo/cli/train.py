@@ -39,6 +39,10 @@ def train(
     patience: int | None = None,
     log_every: int | None = None,
     tensorboard: bool | None = None,
+    frame: int | None = None,
+    rate: int | None = None,
+    resample: bool | None = None,
+    split_seed: int | None = None,
     config: Path | None = None,
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
@@ -50,7 +54,8 @@ def train(
     out
         The run's directory.
     dataset
-        A name (see `fivo data list`) or a path to a pickle, .mat, .npz or a folder of MIDI files. [bach]
+        A name (see `fivo data list`) or a path to a pickle, .mat, .npz or a folder of MIDI files or of
+        recordings (WAV, FLAC, NIST SPHERE). [bach]
     model
         The model. [vrnn]
     latent
@@ -89,6 +94,14 @@ def train(
         Steps between lines of metrics.jsonl. [100]
     tensorboard
         Also write TensorBoard events.
+    frame
+        Samples of a frame, for recordings. [200]
+    rate
+        Samples a second of the recordings. [16000]
+    resample
+        Convert recordings of other rates.
+    split_seed
+        Draws the splits of a folder that has no sub-folders for them. [0]
     config
         A TOML file with any of these settings; options given here win.
     data_dir
@@ -104,12 +117,11 @@ def train(
 
     from fivo.cli.caching import compilation_cache
     from fivo.cli.progress import TrainingProgress
-    from fivo.data import load
-    from fivo.training import dataset_setting, make_config, read_config
+    from fivo.training import build_dataset, dataset_setting, make_config, read_config
     from fivo.training import train as run_training
 
     settings = make_config({**(read_config(config) if config else {}), **given})
-    data = load(settings.dataset, data_dir=data_dir)
+    data = build_dataset(settings, data_dir)
     settings = msgspec.structs.replace(settings, dataset=dataset_setting(settings.dataset))
     compilation_cache()
     with TrainingProgress(settings.steps) as progress:

@@ -33,7 +33,8 @@ def evaluate(
 
     `reported` is the paper's number: FIVO for models trained with FIVO, else the maximum over the evaluated bounds
     (which is the paper's own choice, and optimistic for those models). `batch_size` bounds the sequences that are
-    scored at once, and changes no estimate. `resampling` is that of FIVO, by default the run's own.
+    scored at once, and changes no estimate. `resampling` is that of FIVO, by default the run's own. Waveforms are
+    scored as they were standardised; their bounds also have `raw_nats_per_sequence`, those of the samples before that.
     """
     _check(split, particles, bounds, repeats, batch_size)
     resampling = run.config.resampling if resampling is None else resampling
@@ -54,6 +55,9 @@ def evaluate(
             draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance)
         _check_finite(draws, name, split)
         results[name] = _summary(draws, lengths)
+        if run.dataset.scaling is not None:
+            offset = float(run.dataset.raw_data_offsets(split).mean())
+            results[name]["raw_nats_per_sequence"] = results[name]["nats_per_sequence"] + offset
         if per_sequence:
             results[name]["sequences"] = draws.mean(axis=0).tolist()
     reported = _reported(run.config.bound, results)
@@ -62,6 +66,8 @@ def evaluate(
         "particles": particles,
         "bounds": results,
         "reported": {"bound": reported, "nats_per_step": results[reported]["nats_per_step"]},
+        "mean_length": float(lengths.mean()),
+        "dataset_fingerprint": run.dataset.fingerprint,
         "repeats": repeats,
         "seed": seed,
         "steps": run.step,

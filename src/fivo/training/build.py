@@ -1,10 +1,12 @@
 """Models, bounds and data of a configuration."""
 
+from pathlib import Path
+
 import numpy as np
 from jaxtyping import Array, Key
 
 from fivo.bounds import ELBO, FIVO, IWAE, Bound
-from fivo.data import Dataset
+from fivo.data import Dataset, load
 from fivo.errors import InputError
 from fivo.gradients import Gradient, Pathwise, get_gradient
 from fivo.models import SRNN, VRNN, BernoulliEmission, NormalEmission, SequenceModel
@@ -18,6 +20,18 @@ LATENTS = {"normal": NormalLatent, "categorical": CategoricalLatent}
 REPARAMETERISED = ("pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing")
 """Gradients that follow latents through their draws."""
 BOUNDS = ("elbo", "iwae", "fivo")
+
+
+def build_dataset(config: TrainConfig, data_dir: str | Path | None = None) -> Dataset:
+    """The data of a configuration."""
+    return load(
+        config.dataset,
+        data_dir=data_dir,
+        split_seed=config.split_seed,
+        frame=config.frame,
+        rate=config.rate,
+        resample=config.resample,
+    )
 
 
 def build_model(config: TrainConfig, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
