@@ -24,7 +24,7 @@ ROOMS = {
     "bounds": {"smc", "resampling", "weights", "models.contract", "batch"},
     "data": {"files"},
     "training": {"bounds", "resampling", "models", "data", "batch", "files", "serialization"},
-    "evaluation": {"bounds", "smc", "models", "data", "batch", "files", "serialization", "training"},
+    "evaluation": {"bounds", "smc", "resampling", "models", "data", "batch", "files", "serialization", "training"},
     "experiments": {"training", "evaluation", "data", "files"},
     "report": {"files"},
     "fitting": {"training", "evaluation", "data"},

@@ -9,7 +9,7 @@ import pytest
 from fivo.training import TrainConfig
 from tests.cli.commands import run
 
-COMMANDS = [[], ["train"], ["evaluate"], ["sample"], ["data"], ["data", "fetch"], ["demo"]]
+COMMANDS = [[], ["train"], ["evaluate"], ["diagnose"], ["sample"], ["data"], ["data", "fetch"], ["demo"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

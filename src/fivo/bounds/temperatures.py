@@ -35,7 +35,7 @@ class FixedTemperatures(eqx.Module):
         steps = np.diff(self.values)
         if len(steps) < 1 or self.values[0] != 0 or self.values[-1] != 1 or not (steps >= 0).all():
             raise InputError(
-                f"got the temperatures {self.values} where numbers that rise from 0 to 1 were expected; use linear(8), say."
+                f"got the temperatures {self.values} where numbers that rise from 0 to 1 were expected; try linear(8)."
             )
 
     def betas(self) -> Float[Array, " temperature"]:

@@ -1,7 +1,7 @@
 """Resampling given that one particle survives: the law of the ancestors in conditional SMC (Algorithm 2 of the paper).
 
-A scheme draws (a_1, …, a_N). Given that the reference particle k is continued, the pair of the ancestors and of the slot
-j that continues it has a law proportional to the scheme's own, on all pairs with a_j = k. Keeping a slot aside and
+A scheme draws (a_1, …, a_N). Given that the reference particle k is continued, the pair of the ancestors and of the
+slot j that continues it has a law proportional to the scheme's own, on all pairs with a_j = k. Keeping a slot aside and
 resampling the others as usual has that law for independent draws only; schemes whose draws depend on each other need
 their own conditional forms (Chopin and Singh 2015).
 """
@@ -31,8 +31,8 @@ def conditional_multinomial(
     ancestor_key, slot_key = jax.random.split(key)
     size = log_weights.shape[0]
     slot = jax.random.randint(slot_key, (), 0, size, jnp.int32)
-    # The scheme's draws come sorted; shuffled, every slot has the same law, so that one can be replaced.
-    drawn = jax.random.permutation(slot_key, multinomial(ancestor_key, log_weights, size))
+    # The draws come sorted; without one of them, chosen uniformly, they are N - 1 independent draws, sorted.
+    drawn = multinomial(ancestor_key, log_weights, size)
     return drawn.at[slot].set(reference.astype(drawn.dtype)), slot
 
 

@@ -1,4 +1,4 @@
-"""Transition kernels for annealing: moves of z that leave a tempered density γ(z) invariant, or correct for not doing so.
+"""Transition kernels for annealing: moves of z that leave a tempered density γ(z) invariant, or make up for it.
 
 Kernels move latents in R^d, as unconstrained pytrees of floats.
 """
