@@ -1,4 +1,4 @@
-"""Annealing against exact evidence: unbiased with every kernel, sharp at the posterior, tighter with more temperatures."""
+"""Annealing against exact evidence: unbiased with every kernel, sharp at the posterior, tighter with more steps."""
 
 import equinox as eqx
 import jax
@@ -82,7 +82,7 @@ def test_an_smc_sampler_is_unbiased_and_resamples(x64):
 
 
 def test_more_temperatures_come_closer_to_the_evidence(x64):
-    """Jumps of 1, 1/4 and 1/32; kernels stay at a temperature where it does not change, so that one program does all."""
+    """Jumps of 1, 1/4 and 1/32; kernels also move where the temperature stays, so that one program does all."""
     gaps = []
     for jumps in (1, 4, 32):
         betas = np.floor(np.linspace(0, 1, 33) * jumps) / jumps

@@ -30,26 +30,26 @@ def judge(rows: Sequence[dict[str, Any]], own_particles: int, tolerance: float =
     remaining = max(simulated - 2 * most["sandwich"]["standard_error"], left)
     gained = most["bound"] - own["bound"]
     evidence = (
-        f"with N = {most['particles']} upper and lower bound on simulated data are {simulated:.3f} nats per step apart, and "
-        f"half the variance of log p-hat on the data is {left:.3f}"
+        f"with N = {most['particles']} upper and lower bound on simulated data are {simulated:.3f} nats per step "
+        f"apart, and half the variance of log p-hat on the data is {left:.3f}"
     )
     if remaining > tolerance:
         sentences = [
             f"The proposal limits this model: {evidence}, so that particles alone do not close the gap.",
-            f"The effective sample size is {100 * most['ess']:.0f} % of N on average: most particles are proposed where "
-            "the data do not want them; give q more capacity or more to see, or train it longer.",
+            f"The effective sample size is {100 * most['ess']:.0f} % of N on average: particles are proposed where the "
+            "data do not want them; give q more capacity or more to see, or train it longer.",
         ]
         return Verdict("proposal", sentences + _information(most))
     if gained > tolerance:
         sentences = [
-            f"The number of particles limits this model: N = {most['particles']} gains {gained:.3f} nats per step over its "
-            f"N = {own_particles}, and no more than that is left to gain ({evidence}).",
+            f"The number of particles limits this model: N = {most['particles']} gains {gained:.3f} nats per step over "
+            f"its N = {own_particles}, and no more than that is left to gain ({evidence}).",
             "Train or evaluate it with more particles.",
         ]
         return Verdict("particles", sentences + _information(most))
     sentences = [
-        f"The model itself is the limit: {evidence}, and N = {most['particles']} gains only {max(gained, 0):.3f} nats per "
-        f"step over N = {own_particles}, so that the bound is practically its log-likelihood.",
+        f"The model itself is the limit: {evidence}, and N = {most['particles']} gains only {max(gained, 0):.3f} nats "
+        f"per step over N = {own_particles}, so that the bound is practically its log-likelihood.",
         "Neither particles nor a better proposal will raise it; another model, longer training or more data may.",
     ]
     return Verdict("model", sentences + _information(most))

@@ -41,8 +41,7 @@ def write_lineage(
         place = EDGE + STEP * (t + 0.5)
         outline = f"M{number(place)} {number(TOP - 14)}V{number(height - BOTTOM + 14)}"
         parts.append(element("path", class_="reference", d=outline))
-    for lively in (False, True):  # survivors over the others
-        parts.append(_draw_lines(parents, alive, lively))
+    parts += [_draw_lines(parents, alive, lively) for lively in (False, True)]  # survivors over the others
     parts += [_draw_dots(shares[t], alive[t], t) for t in range(steps)]
     foot = f"steps 1 to {steps}, left to right; a dot's area is its weight, dashes mark resampling"
     parts.append(element("text", text_of(foot), x=EDGE, y=height - 12, class_="quiet"))

@@ -107,8 +107,8 @@ def _advanced_states(
 def _check(model: SequenceModel, result: FilterResult) -> None:
     if not model.markov:
         raise InputError(
-            f"the latents of {type(model).__name__} are not Markov, so no step's past can be exchanged without changing "
-            "all that follows it; use smc.trajectories or smc.particle_gibbs instead."
+            f"the latents of {type(model).__name__} are not Markov, so no step's past can be exchanged without "
+            "changing all that follows it; use smc.trajectories or smc.particle_gibbs instead."
         )
     if result.latents is None or result.ancestors is None or result.log_weights is None:
         raise InputError(
