@@ -51,8 +51,8 @@ def log_ratios(bound: Bound, num_runs: int = NUM_RUNS, seed: int = 0, **settings
 
 
 KERNELS = {
-    "hmc": (HMC(0.5, 2), temperatures.sigmoid(6)),
-    "random-walk": (RandomWalk(0.6), temperatures.linear(6)),
+    "hmc": (HMC(0.4, 3), temperatures.sigmoid(6)),
+    "random-walk": (RandomWalk(0.5), temperatures.linear(20)),
     "leapfrog": (Leapfrog(0.3, 2), LearnedTemperatures(6)),
 }
 
@@ -86,7 +86,7 @@ def test_more_temperatures_come_closer_to_the_evidence(x64):
     gaps = []
     for jumps in (1, 4, 32):
         betas = np.floor(np.linspace(0, 1, 33) * jumps) / jumps
-        annealed = log_ratios(AIS(1, Given(jnp.asarray(betas)), HMC(0.7, 2)), 2_000)
+        annealed = log_ratios(AIS(1, Given(jnp.asarray(betas)), HMC(0.35, 4)), 2_000)
         error = annealed.std() / np.sqrt(2_000)
         assert annealed.mean() < -4 * error
         gaps.append(-annealed.mean())

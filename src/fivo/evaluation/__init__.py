@@ -1,9 +1,19 @@
 """Evaluation: a trained run's bounds on any split, what limits them, and new sequences from it."""
 
-from fivo.evaluation.diagnosis import diagnose, diagnose_model
+from fivo.evaluation.diagnosis import Filtering, diagnose, diagnose_model
 from fivo.evaluation.lineage import Lineage, trace_lineage
 from fivo.evaluation.run import Run, open_run
 from fivo.evaluation.sampling import sample
 from fivo.evaluation.scores import evaluate
 
-__all__ = ["Lineage", "Run", "diagnose", "diagnose_model", "evaluate", "open_run", "sample", "trace_lineage"]
+__all__ = [
+    "Filtering",
+    "Lineage",
+    "Run",
+    "diagnose",
+    "diagnose_model",
+    "evaluate",
+    "open_run",
+    "sample",
+    "trace_lineage",
+]
