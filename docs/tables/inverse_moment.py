@@ -75,7 +75,7 @@ def main() -> None:
         row = measure(num_particles)
         print(
             f"| {num_particles} | {row.inverse:.4f} ± {row.inverse_error:.4f} | ≤ {lemma_bound():g} | "
-            f"{row.predicted:.5f} | {row.gap:.5f} ± {row.gap_error:.5f} |"
+            f"{row.predicted:.6f} | {row.gap:.6f} ± {row.gap_error:.6f} |"
         )
 
 

@@ -22,8 +22,8 @@ class TwoHills(LatentVariableModel):
     r: ClassVar[float] = 0.9
 
     def prior(self, state, past):
-        components = dist.Normal(self.means, jnp.full_like(self.means, self.s))
-        return dist.MixtureSameFamily(dist.Categorical(logits=self.logits), components).expand([1])
+        components = dist.Normal(self.means[None], jnp.full_like(self.means[None], self.s))
+        return dist.MixtureSameFamily(dist.Categorical(logits=self.logits[None]), components)
 
     def proposal(self, state, full, prior):
         return dist.Normal(0.7 * full, 1.5)

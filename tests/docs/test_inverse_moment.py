@@ -31,6 +31,6 @@ def test_the_page_shows_what_the_script_measures(rows):
     assert set(published) == set(SCRIPT["NUM_PARTICLES"])
     for n, row in rows.items():
         cells = published[n]
-        assert np.isclose(float(cells[4]), row.predicted, atol=1e-5)
+        assert np.isclose(float(cells[4]), row.predicted, atol=1e-6)
         assert abs(float(cells[2].split("±")[0]) - row.inverse) < 5 * row.inverse_error
         assert abs(float(cells[5].split("±")[0]) - row.gap) < 5 * row.gap_error
