@@ -9,7 +9,17 @@ import pytest
 from fivo.training import TrainConfig
 from tests.cli.commands import run
 
-COMMANDS = [[], ["train"], ["evaluate"], ["sample"], ["data"], ["data", "fetch"], ["demo"], ["compare-gradients"]]
+COMMANDS = [
+    [],
+    ["train"],
+    ["evaluate"],
+    ["diagnose"],
+    ["sample"],
+    ["data"],
+    ["data", "fetch"],
+    ["demo"],
+    ["compare-gradients"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -19,6 +19,7 @@ app = App(
 )
 app.command("fivo.cli.train:train", name="train", help="Train a model, or continue a run.")
 app.command("fivo.cli.evaluate:evaluate", name="evaluate", help="Bounds of a trained run on any split.")
+app.command("fivo.cli.diagnose:diagnose", name="diagnose", help="How tight a run's bound is, and why.")
 app.command("fivo.cli.sample:sample", name="sample", help="New music or speech from a trained run.")
 app.command("fivo.cli.data:app", name="data", help="List, check and fetch datasets.")
 app.command(

@@ -1,5 +1,6 @@
 """Datasets: readers, the sets known by name, and batching. Plain numpy."""
 
+from fivo.data.bars import bars, bars_log_likelihood
 from fivo.data.batches import Batches, Slots, evaluation_chunks
 from fivo.data.buckets import choose_padded_lengths
 from fivo.data.checking import Checked, Listed, check, list_datasets
@@ -26,6 +27,8 @@ __all__ = [
     "TimitCheck",
     "as_frames",
     "as_samples",
+    "bars",
+    "bars_log_likelihood",
     "check",
     "check_timit",
     "choose_padded_lengths",
