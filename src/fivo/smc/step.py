@@ -56,7 +56,7 @@ class Proposed(NamedTuple):
     log_alpha: Float[Array, " particle"]
     log_ratio: Float[Array, " particle"]
     state: PyTree
-    log_proposal: Float[Array, " particle"] | None
+    log_proposal: Float[Array, " particle"] | None = None
 
 
 class StepInfo(eqx.Module):
