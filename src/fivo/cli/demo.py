@@ -43,15 +43,14 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     from fivo.report import write_midi, write_pianoroll, write_wav
 
     started = time.monotonic()
-    results, metrics = {}, {}
+    runs, results = {}, {}
     for bound in BOUNDS:
         _train(data, out / bound, settings | {"bound": bound})
-        run = open_run(out / bound, dataset=data)
-        results[bound] = evaluate(run, particles=PARTICLES, repeats=2, seed=settings["seed"])
-        metrics[bound] = run.directory.metrics()
-    _plot(out / "bounds.svg", metrics)
+        runs[bound] = open_run(out / bound, dataset=data)
+        results[bound] = evaluate(runs[bound], particles=PARTICLES, repeats=2, seed=settings["seed"])
+    _plot(out / "bounds.svg", {bound: run.directory.metrics() for bound, run in runs.items()})
     write_atomically(out / "bounds.json", json.dumps(results, indent=2).encode())
-    piece = sample(run.model, LENGTH, key=jax.random.key(settings["seed"])).astype("uint8")
+    piece = sample(runs["fivo"].model, LENGTH, key=jax.random.key(settings["seed"])).astype("uint8")
     steps_per_quarter = max(1, round(data.steps_per_quarter or 1))
     write_midi(out / "piece.mid", piece, steps_per_quarter=steps_per_quarter)
     write_wav(out / "piece.wav", piece, steps_per_quarter=steps_per_quarter)

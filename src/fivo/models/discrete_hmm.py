@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from fivo.batch import Batch
@@ -46,7 +47,7 @@ class DiscreteHMM(SequenceModel):
         for name, (value, shape) in given.items():
             if np.shape(value) != shape or 0 in shape:
                 raise InputError(f"{name} has shape {np.shape(value)} where {shape or '[state]'} was expected.")
-            if not isinstance(value, jax.core.Tracer) and (
+            if not isinstance(value, Tracer) and (
                 (np.asarray(value) < 0).any() or not np.allclose(np.sum(value, axis=-1), 1, atol=1e-4)
             ):
                 raise InputError(f"{name} is not a table of probabilities; each row must be positive and sum to 1.")
@@ -76,7 +77,7 @@ class DiscreteHMM(SequenceModel):
     def proposal(self, state, full, prior):
         if self.proposal_kind == "prior":
             return prior
-        return dist.CategoricalLogits(normalize(prior.logits + self._log_likelihoods(*full))[0])
+        return dist.CategoricalLogits(normalize(prior.logits + self._log_likelihoods(*full))[0])  # pyright: ignore[reportAttributeAccessIssue]
 
     def emission(self, state, latent, past):
         return Symbols(self.emission_logits[latent][None, :])

@@ -1,5 +1,8 @@
 """A multivariate normal that keeps the inverse of its scale, so that scoring a particle is one small product."""
 
+# numpyro's own distributions override their base class like this.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false, reportAssignmentType=false
+
 from typing import ClassVar
 
 import jax

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Shaped
 
 from fivo.batch import Batch
@@ -244,16 +245,14 @@ def _check(given: LinearGaussianParameters, proposal: str) -> None:
     if proposal not in get_args(Proposal):
         raise InputError(f"got proposal={proposal!r} where one of {', '.join(get_args(Proposal))} was expected.")
     dim, state = np.shape(given.emission_matrix) if np.ndim(given.emission_matrix) == 2 else (0, 0)
-    shapes = LinearGaussianParameters(
-        (state, state), (state, state), (dim, state), (dim, dim), (state,), (state, state)
-    )
+    shapes = [(state, state), (state, state), (dim, state), (dim, dim), (state,), (state, state)]
     for name, value, shape in zip(given._fields, given, shapes, strict=True):
         if np.shape(value) != shape or 0 in shape:
             raise InputError(
                 f"{name} has shape {np.shape(value)} where {shape} was expected from emission_matrix [dim, state] of "
                 f"shape {np.shape(given.emission_matrix)}."
             )
-        if isinstance(value, jax.core.Tracer):
+        if isinstance(value, Tracer):
             continue
         if not np.isfinite(np.asarray(value, float)).all():
             raise InputError(f"{name} holds NaN or infinite values; give finite numbers.")

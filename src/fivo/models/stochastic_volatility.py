@@ -3,10 +3,10 @@
 from typing import ClassVar, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+from jax.core import Tracer
 from jaxtyping import Array, Float, Shaped
 
 from fivo.errors import InputError
@@ -43,7 +43,7 @@ class StochasticVolatility(SequenceModel):
             ("persistence", persistence, lambda v: np.abs(v) < 1, "numbers between -1 and 1"),
             ("scale", scale, lambda v: v > 0, "positive numbers"),
         ):
-            if not isinstance(value, jax.core.Tracer) and not np.all(valid(np.asarray(value))):
+            if not isinstance(value, Tracer) and not np.all(valid(np.asarray(value))):
                 raise InputError(f"got {name}={np.asarray(value).tolist()} where {wanted} were expected.")
         self.mean = arrays[0]
         self.persistence_logit = jnp.arctanh(arrays[1])
@@ -83,7 +83,8 @@ class StochasticVolatility(SequenceModel):
         if self.learned is None:
             return prior
         offset, slope, log_shrink = self.learned
-        return dist.Normal(prior.loc + offset + slope * full, prior.scale * jnp.exp(log_shrink))
+        loc, scale = prior.loc, prior.scale  # pyright: ignore[reportAttributeAccessIssue]
+        return dist.Normal(loc + offset + slope * full, scale * jnp.exp(log_shrink))
 
     def emission(self, state, latent, past):
         return dist.Normal(jnp.zeros_like(latent), jnp.exp(latent / 2))

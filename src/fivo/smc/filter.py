@@ -6,12 +6,14 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
-from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Never, Scheme, checked_scheme
+from fivo.resampling import Always, CarryingScheme, Criterion, ESSBelow, Never, Scheme, checked_scheme
+from fivo.resampling.inverse_cdf import SMALL
 from fivo.smc.importance import MAX_WEIGHTS, importance_filter
 from fivo.smc.loop import scan
 from fivo.smc.step import (
@@ -23,7 +25,8 @@ from fivo.smc.step import (
     check_particles,
     initial_particles,
     propose,
-    smc_step,
+    resample,
+    weigh,
     weight_dtype,
 )
 from fivo.smc.threefry import straight
@@ -142,18 +145,19 @@ def _filter(
         past_next=past_pairs(past)[1],
         path_weights=None if paths.weights is None else jnp.swapaxes(paths.weights, 0, 1),
     )
-    over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0, 0)
+    over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0, 0)  # pyright: ignore[reportArgumentType]
     never = isinstance(criterion, Never) or num_particles == 1  # one particle is its own only ancestor
     if never and active.size * num_particles <= MAX_WEIGHTS:
         propose_all = jax.vmap(lambda h, i: propose(model, h, num_particles, i, paths), in_axes=(0, over_batch))
-        particles, info = importance_filter(propose_all, start, criterion, inputs)
+        particles, info = importance_filter(propose_all, start, criterion, inputs, active)
         info = without(info, keep)
     else:
-        step = jax.vmap(lambda p, i: smc_step(model, scheme, criterion, p, i, paths), in_axes=(0, over_batch))
+        weigh_all = jax.vmap(lambda p, i: weigh(model, criterion, p, i, paths), in_axes=(0, over_batch))
 
         def body(particles: Particles, inputs: StepInputs):
-            particles, info = step(particles, inputs)
-            return particles, without(info, keep)
+            particles, info = weigh_all(particles, inputs)
+            particles, ancestors = resample_batch(scheme, criterion, inputs.key, info, particles, paths)
+            return particles, without(eqx.tree_at(lambda i: i.ancestors, info, ancestors), keep)
 
         particles, info = scan(body, start, inputs)
     info = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), info)
@@ -181,6 +185,24 @@ def _discrete_latents(model: SequenceModel, past: PyTree, full: PyTree) -> bool:
 
     jax.eval_shape(look, *jax.tree.map(lambda leaf: leaf[0, 0], (past, full)))
     return bool(kinds[0])
+
+
+def resample_batch(
+    scheme: Scheme | CarryingScheme,
+    criterion: Criterion,
+    keys: Key[Array, " batch"],
+    info: StepInfo,
+    particles: Particles,
+    paths: Paths,
+) -> tuple[Particles, Int[Array, "batch particle"]]:
+    """Resample the sequences that are due; steps where none is skip the work where it is worth skipping."""
+
+    def resample_due(particles: Particles) -> tuple[Particles, Int[Array, "batch particle"]]:
+        return jax.vmap(lambda k, due, p: resample(scheme, k, due, p, paths))(keys, info.resampled, particles)
+
+    if isinstance(criterion, Always) or particles.log_weights.shape[-1] <= SMALL:
+        return resample_due(particles)
+    return lax.cond(jnp.any(info.resampled), resample_due, lambda particles: (particles, info.ancestors), particles)
 
 
 def without(info: StepInfo, keep: frozenset[str]) -> StepInfo:

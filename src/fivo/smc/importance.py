@@ -21,7 +21,11 @@ MAX_WEIGHTS = 2**24
 
 
 def importance_filter(
-    propose: Callable[[PyTree, StepInputs], Proposed], start: Particles, criterion: Criterion, inputs: StepInputs
+    propose: Callable[[PyTree, StepInputs], Proposed],
+    start: Particles,
+    criterion: Criterion,
+    inputs: StepInputs,
+    active: Bool[Array, "time batch"],
 ) -> tuple[Particles, StepInfo]:
     """(final particles, what a person may want to see of all steps), [time, batch, ...]."""
 
@@ -30,12 +34,12 @@ def importance_filter(
         return state, (latents, log_alpha, log_ratio, log_proposal)
 
     state, (latents, log_alpha, log_ratio, log_proposal) = scan(body, start.state, inputs)
-    log_weights, log_increments = trajectory_weights(start.log_weights, log_alpha, inputs.active)
+    log_weights, log_increments = trajectory_weights(start.log_weights, log_alpha, active)
     num_particles = log_weights.shape[-1]
     info = StepInfo(
         log_increment=log_increments,
         ess=jnp.where(jnp.isneginf(log_increments), 0, effective_sample_size(log_weights)),
-        resampled=inputs.active & jax.vmap(jax.vmap(criterion, in_axes=(0, None)))(log_weights, inputs.step),
+        resampled=active & jax.vmap(jax.vmap(criterion, in_axes=(0, None)))(log_weights, inputs.step),
         kl=-jnp.mean(log_ratio, axis=-1),
         log_weights=log_weights,
         ancestors=jnp.broadcast_to(jnp.arange(num_particles, dtype=jnp.int32), log_weights.shape),

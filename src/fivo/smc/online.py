@@ -9,6 +9,7 @@ from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Scheme, checked_scheme
 from fivo.smc.step import Particles, StepInfo, StepInputs, check_particles, initial_particles, smc_step, weight_dtype
+from fivo.smc.threefry import straight
 
 
 class OnlineState(eqx.Module):
@@ -76,7 +77,7 @@ def step(
     if mask is not None:
         x = jnp.where(mask, x, 0)
     full, past_next, memory = model.encode_next(state.memory, x, mask)
-    key = jax.random.fold_in(state.key, state.step)
+    key = jax.random.fold_in(straight(state.key), state.step)
     inputs = StepInputs(state.step, key, None, x, mask, state.past, full, past_next)
     particles, info = smc_step(model, state.scheme, state.criterion, state.particles, inputs)
     state = OnlineState(

@@ -13,6 +13,8 @@ from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
 from fivo.resampling import CarryingScheme, Criterion, Never, Scheme
+from fivo.smc.small import MANY_PARTICLES, write_out
+from fivo.smc.threefry import particle_keys
 from fivo.weights import effective_sample_size, normalize
 
 
@@ -105,56 +107,72 @@ def smc_step(
     criterion: Criterion,
     particles: Particles,
     inputs: StepInputs,
-    paths: Paths = EVERY_PATH,
 ) -> tuple[Particles, StepInfo]:
     """Propose, weight, and resample if the criterion says so."""
+    particles, info = weigh(model, criterion, particles, inputs)
+    if isinstance(criterion, Never):
+        return particles, info
+    particles, ancestors = resample(scheme, inputs.key, info.resampled, particles)
+    return particles, eqx.tree_at(lambda i: i.ancestors, info, ancestors)
+
+
+def weigh(
+    model: SequenceModel, criterion: Criterion, particles: Particles, inputs: StepInputs, paths: Paths = EVERY_PATH
+) -> tuple[Particles, StepInfo]:
+    """Propose and weight; whether to resample is decided, everyone still is its own ancestor."""
     num_particles = particles.log_weights.shape[-1]
     latents, log_alpha, log_ratio, state, log_proposal = propose(model, particles.state, num_particles, inputs, paths)
     log_weights, log_increment = normalize(particles.log_weights + log_alpha)
     if inputs.active is not None:
         log_increment = jnp.where(inputs.active, log_increment, 0)
         log_weights = jnp.where(inputs.active, log_weights, particles.log_weights)
-
-    ancestors = jnp.arange(num_particles, dtype=jnp.int32)
-    resampled = jnp.zeros((), bool)
-    after = Particles(state, log_weights)
-    if not isinstance(criterion, Never):
-        resampled = criterion(log_weights, inputs.step)
-        if inputs.active is not None:
-            resampled = resampled & inputs.active
-        resampling_key = jax.random.split(inputs.key)[1]
-        if isinstance(scheme, CarryingScheme):
-            carried = scheme.carry(resampling_key, log_weights, state)
-            ancestors = jnp.where(resampled, carried.ancestors, ancestors)
-            after = select(resampled, Particles(carried.state, carried.log_weights), after)
-        else:
-            drawn = scheme(resampling_key, jax.lax.stop_gradient(log_weights), num_particles)
-            ancestors = jnp.where(resampled, drawn, ancestors)
-            uniform = jnp.full_like(log_weights, -jnp.log(num_particles))
-            state = paths.resume(resampled, jax.tree.map(lambda leaf: leaf[ancestors], state))
-            after = Particles(state, jnp.where(resampled, uniform, log_weights))
-
+    resampled = criterion(log_weights, inputs.step)
     info = StepInfo(
         log_increment=log_increment,
         ess=jnp.where(jnp.isneginf(log_increment), 0, effective_sample_size(log_weights)),
-        resampled=resampled,
+        resampled=resampled if inputs.active is None else resampled & inputs.active,
         kl=-jnp.mean(log_ratio),
         log_weights=log_weights,
-        ancestors=ancestors,
+        ancestors=jnp.arange(num_particles, dtype=jnp.int32),
         latents=latents,
         log_proposal=log_proposal,
     )
-    return after, info
+    return Particles(state, log_weights), info
+
+
+def resample(
+    scheme: Scheme | CarryingScheme,
+    key: Key[Array, ""],
+    resampled: Bool[Array, ""],
+    particles: Particles,
+    paths: Paths = EVERY_PATH,
+) -> tuple[Particles, Int[Array, " particle"]]:
+    """Where it was decided, N particles drawn by weight, of equal weights; and everyone's ancestor."""
+    log_weights = particles.log_weights
+    num_particles = log_weights.shape[-1]
+    themselves = jnp.arange(num_particles, dtype=jnp.int32)
+    if isinstance(scheme, CarryingScheme):
+        carried = scheme.carry(jax.random.split(key)[1], log_weights, particles.state)
+        following = select(resampled, Particles(carried.state, carried.log_weights), particles)
+        return following, jnp.where(resampled, carried.ancestors, themselves)
+    drawn = scheme(jax.random.split(key)[1], jax.lax.stop_gradient(log_weights), num_particles)
+    ancestors = jnp.where(resampled, drawn, themselves)
+    state = paths.resume(resampled, jax.tree.map(lambda leaf: leaf[ancestors], particles.state))
+    uniform = jnp.full_like(log_weights, -jnp.log(num_particles))
+    return Particles(state, jnp.where(resampled, uniform, log_weights)), ancestors
 
 
 def propose(
     model: SequenceModel, state: PyTree, num_particles: int, inputs: StepInputs, paths: Paths = EVERY_PATH
 ) -> Proposed:
     """Extend every particle by z_t ~ q_t; a sequence that has ended stays as it is."""
-    keys = jax.random.split(jax.random.split(inputs.key)[0], num_particles)
-    latents, log_likelihood, log_ratio, following, log_proposal = jax.vmap(
-        lambda key, h, weight: paths.propagate(model, key, h, inputs._replace(path_weights=weight))
-    )(keys, state, inputs.path_weights)
+    keys = particle_keys(jax.random.split(inputs.key)[0], num_particles)
+
+    def extend(key: Key[Array, ""], state: PyTree, weight: Float[Array, ""] | None) -> Propagated:
+        return paths.propagate(model, key, state, inputs._replace(path_weights=weight))
+
+    extend = write_out(extend) if num_particles >= MANY_PARTICLES else extend
+    latents, log_likelihood, log_ratio, following, log_proposal = jax.vmap(extend)(keys, state, inputs.path_weights)
     log_alpha = log_likelihood + log_ratio
     if inputs.active is not None:
         log_alpha = jnp.where(inputs.active, log_alpha, 0)

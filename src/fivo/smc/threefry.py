@@ -1,7 +1,10 @@
-"""JAX's default random numbers, to the bit, computed in a straight line.
+"""JAX's default random numbers, to the bit, computed in a straight line, and keys of particles that cost nothing.
 
 On a CPU JAX runs the twenty rounds of Threefry-2x32 (Salmon et al. 2011) as a loop over whole arrays in memory;
 written out they fuse into one pass. Keys are JAX's own keys under another name, so nothing else changes.
+
+The keys of N particles are one key and N numbers: where `split` would hash once for each key and again for each number
+drawn, the particle's number is one half of what is hashed and a counter the other, and both words of a hash are used.
 """
 
 import math
@@ -10,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.random import define_prng_impl
-from jaxtyping import Array, Key, UInt32
+from jaxtyping import Array, ArrayLike, Key, UInt32
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
@@ -42,7 +45,8 @@ def _split(key: Array, shape: tuple[int, ...]) -> Array:
     return lax.optimization_barrier(jnp.stack(hash_pair(key, *_counters(shape)), axis=-1))
 
 
-def _fold_in(key: Array, data: Array) -> Array:
+def _fold_in(key: Array, data: ArrayLike) -> Array:
+    data = jnp.asarray(data)
     return jnp.stack(hash_pair(key, jnp.zeros_like(data), data), axis=-1)
 
 
@@ -70,6 +74,57 @@ STRAIGHT = define_prng_impl(
 
 def straight(keys: Key[Array, "*n"]) -> Key[Array, "*n"]:
     """The same keys, drawn from in a straight line; keys of another generator stay as they are."""
-    if str(jax.random.key_impl(keys)) != "threefry2x32" or not jax.config.jax_threefry_partitionable:
+    if str(jax.random.key_impl(keys)) != "threefry2x32" or not jax.config.values["jax_threefry_partitionable"]:
         return keys
     return jax.random.wrap_key_data(jax.random.key_data(keys), impl=STRAIGHT)
+
+
+def particle_keys(key: Key[Array, ""], num_particles: int) -> Key[Array, " {num_particles}"]:
+    """A key for each particle."""
+    if jax.random.key_impl(key) != STRAIGHT:
+        return jax.random.split(key, num_particles)
+    words = jnp.broadcast_to(jax.random.key_data(key), (num_particles, 2))
+    numbers = lax.iota(jnp.uint32, num_particles)[:, None]
+    return jax.random.wrap_key_data(jnp.concatenate([words, numbers], axis=1), impl=PARTICLE)
+
+
+def _particle_hash(key: Array, counters: Array) -> tuple[Array, Array]:
+    return hash_pair(key[:2], jnp.broadcast_to(key[2], counters.shape), counters)
+
+
+def _particle_bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
+    size = math.prod(shape)
+    if size >= 2**31:
+        raise NotImplementedError("more than 2³¹ draws at once")
+    if bit_width == 64:
+        x, y = _particle_hash(key, lax.iota(jnp.uint32, size))
+        return ((x.astype(jnp.uint64) << jnp.uint64(32)) | y.astype(jnp.uint64)).reshape(shape)
+    x, y = _particle_hash(key, lax.iota(jnp.uint32, -(-size // 2)))
+    words = jnp.concatenate([x, y])[:size] if size > 1 else x
+    return words.reshape(shape).astype({8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32}[bit_width])
+
+
+def _particle_split(key: Array, shape: tuple[int, ...]) -> Array:
+    # The upper half of the counters is for keys, so that none shares its hash with a number drawn.
+    x, y = _particle_hash(key, jnp.uint32(2**31) + _counters(shape)[1])
+    return lax.optimization_barrier(jnp.stack([x, y, jnp.zeros_like(x)], axis=-1))
+
+
+def _particle_fold_in(key: Array, data: ArrayLike) -> Array:
+    own = jnp.stack(_particle_hash(key, jnp.full((), 2**32 - 1, jnp.uint32)), axis=-1)
+    return jnp.concatenate([_fold_in(own, data), jnp.zeros((1,), jnp.uint32)])
+
+
+def _particle_seed(seed: Array) -> Array:
+    return jnp.concatenate([_seed(seed), jnp.zeros((1,), jnp.uint32)])
+
+
+PARTICLE = define_prng_impl(
+    key_shape=(3,),
+    seed=_particle_seed,
+    split=_particle_split,
+    random_bits=_particle_bits,
+    fold_in=_particle_fold_in,
+    name="fivo_particles",
+    tag="fivop",
+)

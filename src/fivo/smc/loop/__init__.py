@@ -19,7 +19,7 @@ from jaxtyping import PyTree
 
 from fivo.smc.loop.placement import Split, split
 from fivo.smc.loop.products import find_products, tap
-from fivo.smc.loop.program import Program, evaluate, read, trace, variables
+from fivo.smc.loop.program import Program, array_type, evaluate, num_bytes, read, trace, variables
 
 CHUNK = 256
 """Steps that are hoisted, looped and sunk together."""
@@ -89,9 +89,7 @@ class Loop:
         wanted_inside |= set(variables(program.outputs[:num_carry]))
         self.entering = [v for v in _ordered(stepwise, program, self.parts) if v in wanted_inside]
         self.leaving = [v for v in _ordered(produced_inside, program, self.parts) if v in wanted_after]
-        self.residual_bytes = sum(
-            math.prod(v.aval.shape) * getattr(v.aval.dtype, "itemsize", 8) for e in self.parts.inside for v in e.outvars
-        )
+        self.residual_bytes = sum(num_bytes(v) for e in self.parts.inside for v in e.outvars)
 
     def __call__(self, start: list, inputs: list) -> tuple[list, list]:
         environment = dict(self.program.constants)
@@ -200,7 +198,7 @@ class Loop:
     def _slot_types(self) -> list[tuple[tuple[int, ...], Any]]:
         types = []
         for product in self.products.values():
-            aval = product.equations[0].outvars[0].aval
+            aval = array_type(product.equations[0].outvars[0])
             types.append(((*aval.shape[:-1], sum(product.sizes)), aval.dtype))
         return types
 

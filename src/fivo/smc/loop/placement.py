@@ -5,12 +5,11 @@ anything of the data alone), or once if it reads constants only. One that no car
 computed for all steps at once after the loop. What must be stored for all steps in exchange is bounded.
 """
 
-import math
 from dataclasses import dataclass
 
 from jax.extend.core import JaxprEqn, Var
 
-from fivo.smc.loop.program import Program, variables
+from fivo.smc.loop.program import Program, num_bytes, variables
 
 MAX_STACK_BYTES = 2**25
 """The largest array, over all steps of a loop, that is stored to move work out of it: 32 MiB."""
@@ -51,8 +50,7 @@ def split(program: Program, num_carry: int, num_steps: int) -> Split:
 
 def fits(var: Var, num_steps: int) -> bool:
     """Whether a value of every step may be stored."""
-    itemsize = getattr(var.aval.dtype, "itemsize", 8)
-    return num_steps * math.prod(var.aval.shape) * itemsize <= MAX_STACK_BYTES
+    return num_steps * num_bytes(var) <= MAX_STACK_BYTES
 
 
 def _sink(

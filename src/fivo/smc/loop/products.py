@@ -6,14 +6,14 @@ product over all steps follows.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import JaxprEqn, Var
 
-from fivo.smc.loop.program import read
+from fivo.smc.loop.program import array_type, read
 
 
 @dataclass
@@ -24,11 +24,11 @@ class Product:
 
     @property
     def operand(self) -> Var:
-        return self.equations[0].invars[0]
+        return cast(Var, self.equations[0].invars[0])
 
     @property
     def sizes(self) -> list[int]:
-        return [equation.invars[1].aval.shape[1] for equation in self.equations]
+        return [array_type(equation.invars[1]).shape[1] for equation in self.equations]
 
     def weight(self, environment: dict[Var, Any]) -> jax.Array:
         """[W₁ W₂ …]."""
@@ -78,12 +78,12 @@ def _is_product(equation: JaxprEqn, invariant: set[Var]) -> bool:
         isinstance(x, Var)
         and x not in invariant
         and weight in invariant
-        and weight.aval.ndim == 2
+        and array_type(weight).ndim == 2
         and not batch_x
         and not batch_w
         and tuple(contract_w) == (0,)
-        and tuple(contract_x) == (x.aval.ndim - 1,)
-        and jnp.issubdtype(weight.aval.dtype, jnp.floating)
+        and tuple(contract_x) == (array_type(x).ndim - 1,)
+        and jnp.issubdtype(array_type(weight).dtype, jnp.floating)
     )
 
 

@@ -1,11 +1,13 @@
 """A traced loop body as a flat list of equations: calls inlined, repeated work shared, dead work dropped."""
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import jax
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
 Atom = Var | Literal
@@ -128,3 +130,14 @@ def _identity(equation: JaxprEqn, arguments: list[Atom]) -> Any:
     except (TypeError, ValueError):
         return None
     return key
+
+
+def array_type(value: Atom) -> ShapedArray:
+    """Shape and element type: every value of these programs is an array."""
+    return cast(ShapedArray, value.aval)
+
+
+def num_bytes(value: Atom) -> int:
+    """The size of an array; keys, which do not tell theirs, have eight bytes each."""
+    kind = array_type(value)
+    return math.prod(kind.shape) * getattr(kind.dtype, "itemsize", 8)
