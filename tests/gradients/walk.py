@@ -21,24 +21,10 @@ ORDERS = np.array([1, 2, 1])
 KEYS = jax.random.split(jax.random.key(3), len(ANCESTRIES))
 
 
-def _words(keys: jax.Array) -> np.ndarray:
-    return np.asarray(jax.random.key_data(keys))
-
-
-def _step_keys(step: int) -> jax.Array:
-    return jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, step)))(KEYS)
-
-
-# [ancestry, step, particle, word]: the keys that the filter draws latents with.
-LATENT_KEYS = np.stack(
-    [_words(jax.vmap(lambda k: jax.random.split(k, NUM_PARTICLES))(_step_keys(t)[:, 0])) for t in range(len(X))], axis=1
+# The keys that the filter resamples with after the first step.
+RESAMPLING_KEYS = np.asarray(
+    jax.random.key_data(jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 0))[1])(KEYS))
 )
-RESAMPLING_KEYS = _words(_step_keys(0)[:, 1])
-
-
-def _matches(key: jax.Array, table: np.ndarray) -> jax.Array:
-    words = jax.random.key_data(key).reshape((1,) * (table.ndim - 1) + (2,))
-    return jnp.all(words == table, axis=-1)
 
 
 class GivenNoise(dist.Normal):
@@ -49,8 +35,8 @@ class GivenNoise(dist.Normal):
         super().__init__(loc, scale)
 
     def sample(self, key, sample_shape=()):
-        particle = jnp.any(_matches(key, LATENT_KEYS), axis=(0, 1))
-        return self.loc + self.scale * jnp.sum(jnp.where(particle, self.noise, 0))
+        particle = jax.random.key_data(key)[-1]  # a particle's key ends in its number
+        return self.loc + self.scale * self.noise[particle]
 
 
 class FirstEntry(dist.Normal):
@@ -64,8 +50,8 @@ class GivenAncestors:
     """The ancestry that a key stands for, under the law of multinomial resampling."""
 
     def __call__(self, key, log_weights, num_draws):
-        row = jnp.sum(_matches(key, RESAMPLING_KEYS)[:, None] * ANCESTRIES, axis=0)
-        return row.astype(jnp.int32)
+        chosen = jnp.all(jax.random.key_data(key)[None] == RESAMPLING_KEYS, axis=1)
+        return jnp.sum(jnp.where(chosen[:, None], ANCESTRIES, 0), axis=0).astype(jnp.int32)
 
     def log_law(self, log_weights, ancestors):
         return multinomial_law(log_weights, ancestors)

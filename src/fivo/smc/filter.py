@@ -199,7 +199,8 @@ def _discrete_latents(model: SequenceModel, past: PyTree, full: PyTree) -> bool:
 
     def look(past: PyTree, full: PyTree) -> None:
         state = model.initial_state(past)
-        kinds.append(model.proposal(state, full, model.prior(state, past)).is_discrete)
+        proposal = model.proposal(state, full, model.prior(state, past))
+        kinds.append(proposal.support is not None and proposal.is_discrete)
 
     jax.eval_shape(look, *jax.tree.map(lambda leaf: leaf[0, 0], (past, full)))
     return bool(kinds[0])

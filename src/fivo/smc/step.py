@@ -107,13 +107,12 @@ def smc_step(
     criterion: Criterion,
     particles: Particles,
     inputs: StepInputs,
-    paths: Paths = EVERY_PATH,
 ) -> tuple[Particles, StepInfo]:
     """Propose, weight, and resample if the criterion says so."""
-    particles, info = weigh(model, criterion, particles, inputs, paths)
+    particles, info = weigh(model, criterion, particles, inputs)
     if isinstance(criterion, Never):
         return particles, info
-    particles, ancestors = resample(scheme, inputs.key, info.resampled, particles, paths)
+    particles, ancestors = resample(scheme, inputs.key, info.resampled, particles)
     return particles, eqx.tree_at(lambda i: i.ancestors, info, ancestors)
 
 
