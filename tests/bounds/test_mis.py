@@ -39,13 +39,13 @@ def ratios(bound, num_runs: int = NUM_RUNS) -> np.ndarray:
 
 def test_the_mixture_estimator_is_unbiased_and_tightens_with_more_draws(x64):
     gaps = []
-    for num_samples in (1, 4, 16):
+    for num_samples in (2, 16):
         drawn = ratios(MIS(*rough(), num_samples=num_samples))
         assert drawn.var() < 1
         assert mean_within(drawn, 1)
         gaps.append(-np.log(drawn).mean())
         assert gaps[-1] > 4 * np.log(drawn).std() / np.sqrt(NUM_RUNS)
-    assert gaps[0] > 3 * gaps[1] > 9 * gaps[2]
+    assert gaps[0] > 5 * gaps[1]
 
 
 def test_it_is_sharp_where_the_mixture_is_the_posterior(x64):

@@ -108,8 +108,7 @@ def test_the_whole_future_chooses_the_same_ancestors_as_the_next_step(many):
     """For a Markov model both ways differ by a constant; without the property the long one is taken."""
     model, _, copies, references = many
     few = jax.tree.map(lambda leaf: leaf[:20], (copies, references))
-    names = [field for field in type(model).__dataclass_fields__ if field not in ("learned", "proposal_kind")]
-    quiet = NotMarkov(**{name: getattr(model, name) for name in names})
+    quiet = NotMarkov(**model.parameters._asdict())
 
     def ancestors(m):
         return conditional_filter(
