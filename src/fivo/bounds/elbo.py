@@ -40,8 +40,7 @@ class ELBO(eqx.Module):
         if isinstance(self.gradient, Score):
             copied, keys = independent_copies(batch, key, self.num_particles)
             result = self._fivo(model, copied, key=keys)
-            log_evidence, info = first_copies(result.log_evidence, result.info, self.num_particles)
-            return BoundResult(log_evidence, info)
+            return BoundResult(*first_copies(result.log_evidence, result.info, self.num_particles))
         log_evidence, result = self.gradient(self._fivo.setting, model, batch, key)
         # A particle's own log-weight is its normalised one put back on the scale of the sum: log w + log N + log p̂.
         relative = result.particles.log_weights + jnp.log(jnp.asarray(self.num_particles, result.ess.dtype))

@@ -19,6 +19,7 @@ from fivo.evaluation.verdict import judge
 from fivo.models import SequenceModel, simulate
 from fivo.resampling import Criterion, ESSBelow, Never
 from fivo.smc import filter, lineages
+from fivo.smc.filter import kept
 from fivo.training.compiling import compiler_options
 from fivo.training.scoring import device_batch, scoring_plan
 
@@ -212,7 +213,7 @@ def _filter(
         "ess": result.ess,
         "resampled": result.resampled,
         "kl": result.kl,
-        "ancestors": distinct(lineages(result.ancestors)),
+        "ancestors": distinct(lineages(kept(result.ancestors))),
     }
 
 

@@ -11,6 +11,7 @@ from fivo.errors import InputError
 from fivo.evaluation.diagnosis import filtering_of
 from fivo.evaluation.run import Run
 from fivo.smc import filter
+from fivo.smc.filter import kept
 
 
 class Lineage(NamedTuple):
@@ -35,5 +36,5 @@ def trace_lineage(run: Run, split: str, index: int, *, num_particles: int = 12, 
         resampling=filtering.resampling,
         criterion=filtering.criterion,
     )
-    weights = np.exp(np.asarray(result.log_weights[0], np.float64))
-    return Lineage(np.asarray(result.ancestors[0]), weights, np.asarray(result.resampled[0]))
+    weights = np.exp(np.asarray(kept(result.log_weights)[0], np.float64))
+    return Lineage(np.asarray(kept(result.ancestors)[0]), weights, np.asarray(result.resampled[0]))

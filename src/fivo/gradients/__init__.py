@@ -32,7 +32,7 @@ def get_gradient(gradient: str | Gradient, baseline: str | Baseline = "none") ->
         raise InputError(f"got gradient={gradient!r} where one of {', '.join(GRADIENTS)} was expected.")
     chosen = get_baseline(baseline)
     if gradient in SCORES:
-        return GRADIENTS[gradient](baseline=chosen)
+        return GRADIENTS[gradient](baseline=chosen)  # pyright: ignore[reportCallIssue]
     if not isinstance(chosen, NoBaseline):
         raise InputError(
             f"got baseline={baseline!r} with the {gradient} gradient, which has no score term to take one from; drop "

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from fivo.errors import InputError
 from fivo.gradients.stretches import from_here, next_step, stretch_ends
 from fivo.smc import FilterResult
+from fivo.smc.filter import kept
 
 
 class Signals(eqx.Module):
@@ -28,7 +29,7 @@ class Signals(eqx.Module):
         """The signals of a run; one that is not finite teaches nothing and is zero."""
         future = from_here(lax.stop_gradient(result.log_increments))
         future = jnp.where(jnp.isfinite(future), future, 0)
-        return cls(future, result.resampled, lax.stop_gradient(result.log_weights), lengths)
+        return cls(future, result.resampled, lax.stop_gradient(kept(result.log_weights)), lengths)
 
     @property
     def steps_left(self) -> Float[Array, "batch time"]:

@@ -1,5 +1,6 @@
 """What every gradient estimator does."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,6 +12,7 @@ from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.resampling import CarryingScheme, Criterion, Never, Scheme
 from fivo.smc import FilterResult, filter
+from fivo.smc.filter import Record
 from fivo.smc.step import EVERY_PATH, Paths
 
 
@@ -33,7 +35,7 @@ class Setting(eqx.Module):
         key: Key[Array, "*batch"],
         *,
         paths: Paths = EVERY_PATH,
-        keep: tuple[str, ...] = (),
+        keep: Collection[Record] = (),
         scheme: Scheme | CarryingScheme | None = None,
     ) -> FilterResult:
         """The filter; `scheme` stands in for the setting's own."""

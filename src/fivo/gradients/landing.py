@@ -27,6 +27,7 @@ from fivo.gradients.estimator import Estimate, Gradient, Setting, refuse_carryin
 from fivo.gradients.stretches import stretch_ends
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
+from fivo.smc.filter import kept
 from fivo.smc.step import Paths, Propagated, StepInputs, select
 
 
@@ -70,7 +71,7 @@ class States(NamedTuple):
 class Landing(Paths):
     """Paths around the proposal's score; `weights` are the c_i of every step's stretch, None counts every path once."""
 
-    weights: Float[Array, "batch time particle"] | None = None
+    weights: Float[Array, "batch time particle"] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def begin(self, state: PyTree) -> States:
         return States(state, None if self.weights is None else state, held(state))
@@ -84,7 +85,7 @@ class Landing(Paths):
         if self.weights is None:
             seen, density, density_following = latent, state.sampling, None
         else:
-            seen, density = counted(latent, inputs.path_weights), state.density
+            seen, density = counted(latent, kept(inputs.path_weights)), state.density
             density_following = model.advance(density, seen, inputs.past_next)
         log_likelihood = observation_log_prob(model.emission(density, seen, inputs.past), inputs.x, inputs.mask)
         log_prior = log_prob(model.prior(density, inputs.past), seen)

@@ -34,4 +34,4 @@ def _refuse(log_evidence: Float[Array, " batch"]) -> None:
     raise InputError(discrete_sentence("pathwise"))
 
 
-_no_derivative.defvjp(_refuse, _refuse)
+_no_derivative.defvjp(_refuse, _refuse)  # pyright: ignore[reportArgumentType]

@@ -1,6 +1,6 @@
 """Score terms: the gradient's share of every draw that cannot be differentiated (Section 3.1 of the paper)."""
 
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,8 +15,10 @@ from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
 from fivo.resampling import law_of, systematic
 from fivo.smc import FilterResult
-from fivo.smc.filter import sequence_keys
+from fivo.smc.filter import kept, sequence_keys
 from fivo.smc.step import EVERY_PATH, Paths, Propagated, StepInputs
+
+Result = TypeVar("Result", bound=eqx.Module)
 
 
 class Score(Gradient):
@@ -61,11 +63,11 @@ class Score(Gradient):
         if self.of_latents:
             advantage = self.baseline.latents(signals)
             active = signals.steps_left > 0
-            total = total + _weighted_sum(advantage, result.log_proposal, active)
+            total = total + _weighted_sum(advantage, kept(result.log_proposal), active)
         if self.of_ancestors and setting.resamples:
             advantage = self.baseline.ancestors(signals)
             followed = result.resampled & (signals.steps_left > 1)
-            scores = jax.vmap(jax.vmap(law_of(setting.scheme)))(result.log_weights, result.ancestors)
+            scores = jax.vmap(jax.vmap(law_of(setting.scheme)))(kept(result.log_weights), kept(result.ancestors))
             total = total + _weighted_sum(advantage, scores, followed)
         return total
 
@@ -118,8 +120,8 @@ def independent_copies(batch: Batch, key: Key[Array, "*batch"], copies: int) -> 
 
 
 def first_copies(
-    log_evidence: Float[Array, " copies"], result: FilterResult, copies: int
-) -> tuple[Float[Array, " batch"], FilterResult]:
+    log_evidence: Float[Array, " copies"], result: Result, copies: int
+) -> tuple[Float[Array, " batch"], Result]:
     """The average estimate of a sequence's copies, and the run of the first of them."""
     if copies == 1:
         return log_evidence, result

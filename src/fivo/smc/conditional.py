@@ -1,6 +1,7 @@
 """Conditional SMC (Algorithm 2 of the paper): the filter with one particle held on a given trajectory."""
 
 from collections.abc import Collection
+from typing import cast
 
 import equinox as eqx
 import jax
@@ -120,14 +121,15 @@ class _Program(eqx.Module):
         """One step; `slot` is the particle on the reference."""
         proposed = propose(model, particles.state, self.num_particles, inputs)
         held = _follow(model, jax.tree.map(lambda leaf: leaf[slot], particles.state), latent, inputs)
-        latents, log_alpha, log_ratio, state = jax.tree.map(
+        latents, log_alpha, log_ratio, state, _ = jax.tree.map(
             lambda all_, one: all_.at[slot].set(one.astype(all_.dtype)), proposed, held
         )
         log_weights, log_increment = normalize(particles.log_weights + log_alpha)
-        log_increment = jnp.where(inputs.active, log_increment, 0)
-        log_weights = jnp.where(inputs.active, log_weights, particles.log_weights)
+        active = cast(Array, inputs.active)
+        log_increment = jnp.where(active, log_increment, 0)
+        log_weights = jnp.where(active, log_weights, particles.log_weights)
 
-        resampled = self.criterion(log_weights, inputs.step) & inputs.active
+        resampled = self.criterion(log_weights, inputs.step) & active
         scheme_key, ancestor_key = jax.random.split(jax.random.split(inputs.key)[1])
         drawn, drawn_slot = self.scheme(scheme_key, log_weights, slot)
         if self.ancestor_sampling:
@@ -158,9 +160,10 @@ def _follow(model: SequenceModel, state: PyTree, latent: PyTree, inputs: StepInp
     log_likelihood = observation_log_prob(model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
     dtype = weight_dtype(model)
     ratio = 0.0 if proposal is prior else log_prob(prior, latent) - log_prob(proposal, latent)
-    log_ratio = jnp.where(inputs.active, jnp.asarray(ratio, dtype), 0)
-    log_alpha = jnp.where(inputs.active, log_likelihood.astype(dtype), 0) + log_ratio
-    following = select(inputs.active, model.advance(state, latent, inputs.past_next), state)
+    active = cast(Array, inputs.active)
+    log_ratio = jnp.where(active, jnp.asarray(ratio, dtype), 0)
+    log_alpha = jnp.where(active, log_likelihood.astype(dtype), 0) + log_ratio
+    following = select(active, model.advance(state, latent, inputs.past_next), state)
     return Proposed(latent, log_alpha, log_ratio, following)
 
 

@@ -50,9 +50,9 @@ class FilterResult(eqx.Module):
     latents: PyTree
     particles: Particles
     """The final particles: the states after the last step and their log-weights, resampling done."""
-    log_proposal: Float[Array, "batch time particle"] | None
+    log_proposal: Float[Array, "batch time particle"] | None = None
     """log q_t(z_t), where `paths` asked for it."""
-    discrete: bool = eqx.field(static=True)
+    discrete: bool = eqx.field(static=True, default=False)
     """Whether the latents are discrete, so that no derivative passes through their draws."""
 
     @property
@@ -64,6 +64,13 @@ class FilterResult(eqx.Module):
     def alive(self) -> Bool[Array, " batch"]:
         """False where at some step every particle had weight zero; the evidence estimate is then -inf."""
         return ~jnp.any(jnp.isneginf(self.log_increments), axis=1)
+
+
+def kept(record: Array | None) -> Array:
+    """A per-particle record that is needed."""
+    if record is None:
+        raise InputError("a record of the filter is needed that was not kept; name it in keep=.")
+    return record
 
 
 def filter(

@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
@@ -142,7 +143,7 @@ def flattened(latents: PyTree) -> tuple[Float[Array, " dim"], Callable[[Float[Ar
 
 
 def _log_positive(value: float, name: str) -> Float[Array, ""]:
-    if not isinstance(value, jax.core.Tracer) and not value > 0:
+    if not isinstance(value, Tracer) and not value > 0:
         raise InputError(f"got {name}={value!r} where a positive number was expected.")
     return jnp.log(jnp.asarray(value, float))
 

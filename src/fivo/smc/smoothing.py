@@ -10,7 +10,7 @@ from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
 from fivo.models.scoring import log_prob
-from fivo.smc.filter import FilterResult, sequence_keys
+from fivo.smc.filter import FilterResult, kept, sequence_keys
 from fivo.smc.whole import Reading, read_batch
 
 
@@ -58,7 +58,7 @@ def fixed_lag(model: SequenceModel, batch: Batch, result: FilterResult, *, lag: 
 
         return jax.tree.map(mean, latents)
 
-    return jax.jit(jax.vmap(one))(result.ancestors, result.log_weights, result.latents)
+    return jax.jit(jax.vmap(one))(kept(result.ancestors), kept(result.log_weights), result.latents)
 
 
 @eqx.filter_jit
@@ -86,7 +86,9 @@ def _simulate(
         inputs = (jnp.arange(time), jax.random.split(key, time), log_weights, states, latents, after)
         return lax.scan(back, nothing, inputs, reverse=True)[1]
 
-    return jax.vmap(one)(read_batch(model, batch), result.ancestors, result.log_weights, result.latents, keys)
+    return jax.vmap(one)(
+        read_batch(model, batch), kept(result.ancestors), kept(result.log_weights), result.latents, keys
+    )
 
 
 def _advanced_states(

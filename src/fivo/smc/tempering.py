@@ -88,6 +88,8 @@ class Tempered(SequenceModel):
         return jax.tree.map(lambda leaf: leaf[index], self.readings)
 
 
+# numpyro's own distributions override their base class like this.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
 class Transition(dist.Distribution):
     """A prior that can be drawn from but has no density; as its own proposal it needs none."""
 
