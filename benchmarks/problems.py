@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 NOTES = 88
+SAMPLES = 200
 
 
 class Size(NamedTuple):
@@ -24,9 +25,25 @@ def pianoroll(batch: int, steps: int, seed: int = 0) -> np.ndarray:
     return (np.random.default_rng(seed).random((batch, steps, NOTES)) < 0.045).astype(np.float32)
 
 
-def train_mean() -> np.ndarray:
+def waveform(batch: int, steps: int, seed: int = 0) -> np.ndarray:
+    """[batch, steps, samples] of standardised sound: a few tones that come and go, and noise."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(steps * SAMPLES) / 16_000
+    sound = 0.1 * rng.standard_normal((batch, len(time)))
+    for _ in range(4):
+        pitch, swell = rng.uniform(100, 2000, (batch, 1)), rng.uniform(1, 5, (batch, 1))
+        sound += np.sin(2 * np.pi * pitch * time) * np.sin(2 * np.pi * swell * time) ** 2
+    return (sound / sound.std()).astype(np.float32).reshape(batch, steps, SAMPLES)
+
+
+def observations(data: str, batch: int, steps: int) -> np.ndarray:
+    """Frames of `music` or of `speech`."""
+    return pianoroll(batch, steps) if data == "music" else waveform(batch, steps)
+
+
+def train_mean(data: str = "music") -> np.ndarray:
     """What the frames are centred by."""
-    return np.full(NOTES, 0.045, np.float32)
+    return np.full(NOTES, 0.045, np.float32) if data == "music" else np.zeros(SAMPLES, np.float32)
 
 
 def linear_gaussian(num_steps: int, seed: int = 0) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -17,7 +17,7 @@ from benchmarks.harness.environment import NoPeersError, peers_python  # noqa: E
 from benchmarks.harness.rows import Row, markdown, write_rows  # noqa: E402
 from benchmarks.harness.session import Session  # noqa: E402
 
-MODULES = ("training_step", "machine", "filtering", "scaling", "growth", "end_to_end")
+MODULES = ("training_step", "speech", "machine", "filtering", "scaling", "growth", "end_to_end")
 
 
 def main() -> int:

@@ -1,6 +1,7 @@
 """One optimiser step of FIVO, IWAE and the ELBO on a VRNN, against eager PyTorch and a plain JAX scan."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.harness.rows import Row, Timing, faster, means_apart
@@ -51,17 +52,19 @@ def equal_budget(size: Size, bound: str) -> Size:
 
 
 def subjects(session: Session, size: Size, bound: str, directory: str, *, check: bool = False) -> list[Subject | None]:
-    """fivo, PyTorch with one and with two threads, plain JAX; with learning rate zero for a check."""
+    """fivo and PyTorch with one and with two threads, plain JAX; with learning rate zero for a check."""
     parameters = str(Path(directory) / f"vrnn-{size.hidden}.npz")
     if not Path(parameters).exists():
         arguments = {"hidden": size.hidden, "path": parameters}
         session.prepare(Plan("fivo", "benchmarks.ours.training:export", arguments, own=True))
     work = {**equal_budget(size, bound)._asdict(), "bound": bound, "learning_rate": 0.0 if check else 3e-4}
     given = {**work, "parameters": parameters}
+    ours = Plan("fivo", "benchmarks.ours.training:step", work, own=True)
     torch = Plan(TORCH, "benchmarks.peers.torch_vrnn:step", {**given, "with_norm": check})
     return session.prepare_all(
         [
-            Plan("fivo", "benchmarks.ours.training:step", work, own=True),
+            ours,
+            *([] if check else [replace(ours, variant="one thread", cpus=1)]),
             *(torch.with_arguments(threads=threads) for threads in ((1,) if check else (1, 2))),
             Plan(PLAIN, "benchmarks.peers.plain_jax:step", given, own=True),
         ]

@@ -1,6 +1,10 @@
 """Strict JAX for every test: shape annotations are enforced and arrays of different rank do not mix silently."""
 
+import os
 from collections.abc import Iterator
+
+# Programs here are tiny: optimising them would take far longer than running them. Benchmarks check the optimised ones.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 import jax
 import pytest
@@ -16,3 +20,14 @@ def x64() -> Iterator[None]:
     """Double precision for one test."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What one test process compiled the other finds."""
+    base = tmp_path_factory.getbasetemp()
+    cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    yield
+    jax.config.update("jax_compilation_cache_dir", None)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -80,10 +79,7 @@ def quickly_compiled(cache: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "CPU_OPTIONS", UNOPTIMISED)
         patch.setenv("XDG_CACHE_HOME", str(cache))
-        jax.config.update("jax_compilation_cache_dir", str(cache / "fivo" / "compiled"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
         yield
-        jax.config.update("jax_compilation_cache_dir", None)
 
 
 @pytest.fixture(scope="session")

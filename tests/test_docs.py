@@ -1,5 +1,6 @@
 """Every block of Python in the documentation runs, a page at a time, as a reader would run it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -28,7 +29,8 @@ def test_the_code_of_a_page_runs(page, tmp_path):
     program = tmp_path / f"{page.stem}.py"
     program.write_text(code_of(page))
     command = [sys.executable, "-W", "error", program]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 

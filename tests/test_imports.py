@@ -21,16 +21,17 @@ ROOMS = {
     "resampling": {"weights"},
     "models": {"weights", "batch"},
     "smc": {"weights", "resampling", "models.contract", "models.scoring", "batch"},
-    "bounds": {"smc", "resampling", "weights", "models.contract", "batch"},
+    "gradients": {"smc", "resampling", "weights", "models.contract", "models.scoring", "batch"},
+    "bounds": {"gradients", "smc", "resampling", "weights", "models.contract", "batch"},
     "data": {"files"},
-    "training": {"bounds", "resampling", "models", "data", "batch", "files", "serialization"},
-    "evaluation": {"bounds", "smc", "models", "data", "batch", "files", "serialization", "training"},
+    "training": {"bounds", "gradients", "resampling", "models", "data", "batch", "files", "serialization"},
+    "evaluation": {"bounds", "resampling", "smc", "models", "data", "batch", "files", "serialization", "training"},
     "experiments": {"training", "evaluation", "data", "files"},
     "report": {"files"},
     "fitting": {"training", "evaluation", "data"},
 }
 """What each room may import besides itself; `cli` may import everything, and only `__main__` imports it."""
-SEES_NO_WORLD = ("resampling", "smc", "bounds", "models", "weights")
+SEES_NO_WORLD = ("resampling", "smc", "gradients", "bounds", "models", "weights")
 WORLD = {"os", "io", "pathlib", "shutil", "tempfile", "socket", "urllib", "subprocess", "time", "datetime", "random"}
 NEEDS_JAX = {"jax", "jaxlib", "equinox", "numpyro", "optax"}
 

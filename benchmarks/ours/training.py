@@ -10,23 +10,31 @@ import numpy as np
 
 import fivo
 from benchmarks.harness.task import Task, all_threads
-from benchmarks.problems import pianoroll, train_mean
+from benchmarks.problems import observations, train_mean
 from fivo.bounds import ELBO, FIVO, IWAE, Bound
-from fivo.models import VRNN, BernoulliEmission
+from fivo.models import VRNN, BernoulliEmission, NormalEmission
 from fivo.models.layers import MLP
 from fivo.training import Trainer
 
 LEARNING_RATE = 3e-4
 
 
-def step(batch: int, particles: int, hidden: int, steps: int, bound: str, learning_rate: float = LEARNING_RATE) -> Task:
+def step(
+    batch: int,
+    particles: int,
+    hidden: int,
+    steps: int,
+    bound: str,
+    learning_rate: float = LEARNING_RATE,
+    data: str = "music",
+) -> Task:
     """One optimiser step a run; gives the bound per timestep and the gradient's norm."""
-    trainer = Trainer(_model(hidden), make_bound(bound, particles), learning_rate)
-    state, data = trainer.start(), _batch(batch, steps)
+    trainer = Trainer(_model(hidden, data), make_bound(bound, particles), learning_rate)
+    state, sequences = trainer.start(), _batch(batch, steps, data)
 
     def call(index: int) -> jax.Array:
         nonlocal state
-        state, metrics = trainer(state, [data], jax.random.key(index))
+        state, metrics = trainer(state, [sequences], jax.random.key(index))
         return jnp.stack([metrics.bound, metrics.gradient_norm])
 
     jax.block_until_ready(call(0))  # compiles
@@ -62,13 +70,13 @@ def evaluation(batch: int, particles: int, hidden: int, steps: int) -> Task:
     return Task(lambda index: run(model, data, jax.random.key(index)).block_until_ready(), all_threads())
 
 
-def export(hidden: int, path: str) -> Task:
+def export(hidden: int, path: str, data: str = "music") -> Task:
     """Writes the initial parameters where the peers read them."""
-    np.savez(Path(path), **vrnn_arrays(_model(hidden)))
+    np.savez(Path(path), **vrnn_arrays(_model(hidden, data)))
     return Task(lambda index: 0.0, "1")
 
 
-def vrnn_arrays(model: VRNN) -> dict[str, np.ndarray]:
+def vrnn_arrays(model: Any) -> dict[str, np.ndarray]:
     """A VRNN's parameters under plain names: one matrix per layer, its inputs in the order that the names say.
 
     `lstm` reads [phi_x, phi_z, h], `proposal` [h, phi_x], `emission` [phi_z, h]; gates are input, candidate, forget
@@ -84,7 +92,7 @@ def vrnn_arrays(model: VRNN) -> dict[str, np.ndarray]:
     layers: dict[str, Any] = {"lstm": model.recurrence.gates}
     for name, network in networks.items():
         layers |= _layers(name, network)
-    arrays = {"mean": np.asarray(train_mean())}
+    arrays = {"mean": np.asarray(model.output.mean)}
     for name, layer in layers.items():
         arrays[f"{name}.weight"] = np.concatenate([np.asarray(weight) for weight in layer.weights])
         arrays[f"{name}.bias"] = np.asarray(layer.bias)
@@ -100,9 +108,10 @@ def make_bound(name: str, particles: int) -> Bound:
     return {"fivo": FIVO, "iwae": IWAE, "elbo": ELBO}[name](particles)
 
 
-def _model(hidden: int) -> VRNN:
-    return VRNN(BernoulliEmission(train_mean()), hidden, key=jax.random.key(0))
+def _model(hidden: int, data: str = "music") -> VRNN:
+    emission = BernoulliEmission if data == "music" else NormalEmission
+    return VRNN(emission(train_mean(data)), hidden, key=jax.random.key(0))
 
 
-def _batch(batch: int, steps: int) -> fivo.Batch:
-    return fivo.Batch(jnp.asarray(pianoroll(batch, steps)), jnp.full((batch,), steps, jnp.int32))
+def _batch(batch: int, steps: int, data: str = "music") -> fivo.Batch:
+    return fivo.Batch(jnp.asarray(observations(data, batch, steps)), jnp.full((batch,), steps, jnp.int32))

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.harness.task import Task
-from benchmarks.problems import pianoroll
+from benchmarks.problems import observations
 
 
 def step(
@@ -23,11 +23,12 @@ def step(
     threads: int,
     learning_rate: float = 3e-4,
     with_norm: bool = False,
+    data: str = "music",
 ) -> Task:
     """One optimiser step a run; gives the bound per timestep and, if asked for, the gradient's norm."""
     model = VRNN(parameters)
     optimiser = torch.optim.Adam(model.parameters(), lr=learning_rate)
-    x = torch.from_numpy(pianoroll(batch, steps))
+    x = torch.from_numpy(observations(data, batch, steps))
 
     def call(index: int) -> list[float]:
         torch.set_num_threads(threads)
@@ -47,7 +48,7 @@ def step(
 def evaluation(batch: int, particles: int, hidden: int, steps: int, parameters: str, threads: int) -> Task:
     """The bound without gradient."""
     model = VRNN(parameters)
-    x = torch.from_numpy(pianoroll(batch, steps))
+    x = torch.from_numpy(observations("music", batch, steps))
 
     @torch.inference_mode()
     def call(index: int) -> float:
@@ -76,7 +77,7 @@ class MLP(nn.Module):
 
 
 class VRNN(nn.Module):
-    """The paper's model with 88 Bernoullis."""
+    """The paper's model with 88 Bernoullis, or with normals if the emission has two outputs for every entry."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -88,12 +89,13 @@ class VRNN(nn.Module):
         self.gate_bias = nn.Parameter(torch.from_numpy(arrays["lstm.bias"]))
         self.size = arrays["phi_z.output.bias"].shape[0]
         self.register_buffer("mean", torch.from_numpy(arrays["mean"]))
+        self.normal = len(arrays["emission.output.bias"]) == 2 * len(arrays["mean"])
         forget = torch.zeros(4 * self.size)
         forget[2 * self.size : 3 * self.size] = 1
         self.register_buffer("forget_bias", forget)
 
     def log_evidence(self, x: Tensor, particles: int, *, resample: bool) -> Tensor:
-        """log p-hat of every sequence of x [batch, time, notes]."""
+        """log p-hat of every sequence of x [batch, time, entries]."""
         batch, steps, _ = x.shape
         size, rows = self.size, batch * particles
         from_x, from_z, from_h = self.gates.split(size, dim=1)
@@ -101,7 +103,7 @@ class VRNN(nn.Module):
         emission_z, emission_h = self.emission.weight.split(size, dim=1)
         read_h = torch.cat([self.prior.weight, proposal_h, emission_h, from_h]).t()
         read_phi_z = torch.cat([from_z, emission_z]).t()
-        offset = torch.logit(self.mean.clamp(1e-4, 1 - 1e-4))
+        offset = 0 if self.normal else torch.logit(self.mean.clamp(1e-4, 1 - 1e-4))
 
         frames = F.pad(x - self.mean, (0, 0, 1, 0)).transpose(0, 1)  # a zero frame before the first
         features = self.phi_x(frames)
@@ -130,8 +132,8 @@ class VRNN(nn.Module):
             phi_z = self.phi_z(prior_mean + deviation)
             joint_z = phi_z @ read_phi_z
             gates_z, emission_part = joint_z.split([4 * size, size], dim=1)
-            logits = self.emission.finish(emission_part + emission_hidden + self.emission.bias) + offset
-            log_likelihood = -F.binary_cross_entropy_with_logits(logits, targets[t], reduction="none").sum(1)
+            outputs = self.emission.finish(emission_part + emission_hidden + self.emission.bias) + offset
+            log_likelihood = self._log_likelihood(outputs, targets[t])
             log_ratio = (
                 torch.log(scale / prior_scale) - 0.5 * (deviation / prior_scale).square() + 0.5 * noise.square()
             ).sum(1)
@@ -153,6 +155,14 @@ class VRNN(nn.Module):
                     log_weights = torch.where(weak.unsqueeze(1), uniform, log_weights)
             h, c = self._cell(gates + drives[t + 1], c)
         return total
+
+    def _log_likelihood(self, outputs: Tensor, target: Tensor) -> Tensor:
+        if not self.normal:
+            return -F.binary_cross_entropy_with_logits(outputs, target, reduction="none").sum(1)
+        mean, raw = outputs.chunk(2, dim=1)
+        scale = F.softplus(raw + 0.25) + 1e-4
+        constant = 0.5 * float(np.log(2 * np.pi)) * target.shape[1]
+        return -(0.5 * ((target - mean) / scale).square() + torch.log(scale)).sum(1) - constant
 
     def _cell(self, gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         enter, candidate, forget, leave = gates.chunk(4, dim=1)

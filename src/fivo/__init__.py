@@ -21,6 +21,7 @@ _PACKAGES = (
     "data",
     "evaluation",
     "experiments",
+    "gradients",
     "models",
     "report",
     "resampling",
@@ -37,6 +38,7 @@ __all__ = [
     "data",
     "evaluation",
     "fit",
+    "gradients",
     "load",
     "models",
     "open_run",
@@ -49,7 +51,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from fivo import bounds, data, evaluation, models, report, resampling, smc, training, weights
+    from fivo import bounds, data, evaluation, gradients, models, report, resampling, smc, training, weights
     from fivo.batch import Batch
     from fivo.errors import InputError
     from fivo.evaluation import open_run

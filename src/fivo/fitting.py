@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from fivo.data import Dataset
-from fivo.data import load as load_dataset
 from fivo.evaluation import Run, open_run
-from fivo.training import dataset_setting, make_config, train
+from fivo.training import build_dataset, dataset_setting, make_config, train
 from fivo.training.loop import Report
 
 
@@ -26,6 +25,6 @@ def fit(
     """
     name = dataset.name if isinstance(dataset, Dataset) else dataset_setting(str(dataset))
     config = make_config({"dataset": name, **settings})
-    data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset, data_dir=data_dir)
+    data = dataset if isinstance(dataset, Dataset) else build_dataset(config, data_dir)
     train(config, out, data, override=override, report=report)
     return open_run(out, dataset=data)

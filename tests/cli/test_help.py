@@ -9,7 +9,19 @@ import pytest
 from fivo.training import TrainConfig
 from tests.cli.commands import run
 
-COMMANDS = [[], ["train"], ["evaluate"], ["sample"], ["data"], ["data", "fetch"], ["demo"], ["sweep"], ["report"]]
+COMMANDS = [
+    [],
+    ["train"],
+    ["evaluate"],
+    ["diagnose"],
+    ["sample"],
+    ["data"],
+    ["data", "fetch"],
+    ["demo"],
+    ["compare-gradients"],
+    ["sweep"],
+    ["report"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

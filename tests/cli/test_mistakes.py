@@ -32,7 +32,7 @@ MISTAKES = {
     "an unwritable place": (["train", "--out", "bad.toml/x", "--hidden", "2"], ["bad.toml/x"]),
     "no run to evaluate": (["evaluate", "nowhere"], ["nowhere", "not a run directory"]),
     "no run to sample from": (["sample", "nowhere", "--out", "x.mid"], ["nowhere"]),
-    "a song that is no MIDI file": (["sample", "nowhere", "--out", "x.wav"], ["x.wav", ".mid"]),
+    "a song of another kind": (["sample", "nowhere", "--out", "x.mp3"], ["x.mp3", ".mid", ".wav"]),
     "an unknown set to fetch": (["data", "fetch", "bch"], ["bch", "bach"]),
     "a source with another content": (["data", "fetch", "jsb", "--from", "short.pickle", "--data-dir", "."], ["jsb"]),
     "an unknown set to check": (["data", "check", "bch"], ["bch"]),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fivo.data import SPLITS, Dataset, load, save_npz
+from fivo.data import SPLITS, Dataset, Scaling, load, save_npz
 from fivo.errors import InputError
 
 
@@ -38,11 +38,12 @@ def test_a_pianoroll_survives(tiny, path):
 def test_a_waveform_survives(path):
     rng = np.random.default_rng(0)
     frames = {split: tuple(rng.normal(size=(n, 200)).astype(np.float32) for n in (3, 8)) for split in SPLITS}
-    dataset = Dataset("speech", "waveform", frames, step_seconds=0.0125)
+    dataset = Dataset("speech", "waveform", frames, step_seconds=0.0125, scaling=Scaling(0.1, 548.1))
     save_npz(dataset, path)
     read = load(path)
     assert read.fingerprint == dataset.fingerprint
     assert (read.kind, read.dimension, read.step_seconds, read.steps_per_quarter) == ("waveform", 200, 0.0125, None)
+    assert (read.scaling, read.sample_rate) == (dataset.scaling, 16_000)
     np.testing.assert_allclose(read.train_mean, np.concatenate(frames["train"]).mean(axis=0), atol=1e-6)
 
 
@@ -74,6 +75,7 @@ def test_what_numpy_writes_is_read(arrays, path):
         ({"train": np.zeros((6, 80))}, "train sequence 0 has 80 columns, but 88"),
         ({"kind": np.array("video")}, "the kind 'video' is unknown"),
         ({"kind": np.array("waveform")}, "without `step_seconds`"),
+        ({"kind": np.array("waveform"), "step_seconds": np.array(0.1), "mean": np.array(0.1)}, "give both"),
         ({"kind": np.array([1, 2])}, "a single value is needed"),
         ({"steps_per_quarter": np.array(-1.0)}, "give a positive number"),
         ({"train": np.array([[{}] * 88] * 6)}, "not a readable .npz"),

@@ -14,6 +14,7 @@ import numpyro.distributions as dist
 
 from fivo.models import (
     SRNN,
+    VAE,
     VRNN,
     BernoulliEmission,
     CategoricalEmission,
@@ -115,8 +116,12 @@ class Plain(SequenceModel):
 
 
 def neural(dtype: type, kind: type[VRNN] | type[SRNN], output: Emission, smoothing: bool) -> SequenceModel:
-    """Two units; biases away from the zero they start at."""
-    model = kind(output, 2, smoothing=smoothing, key=jax.random.key(4))
+    """Two units."""
+    return away_from_zero(kind(output, 2, smoothing=smoothing, key=jax.random.key(4)), dtype)
+
+
+def away_from_zero(model: SequenceModel, dtype: type) -> SequenceModel:
+    """Biases other than the zero they start at."""
     arrays, rest = eqx.partition(model, eqx.is_inexact_array)
     rng = np.random.default_rng(5)
     moved = jax.tree.map(lambda leaf: jnp.asarray(leaf + 0.1 * rng.random(leaf.shape), dtype), arrays)
@@ -152,6 +157,9 @@ CASES = [
     *(_case("linear_gaussian", linear_gaussian, _normal(2), p) for p in ("prior", "optimal", "smoothing", "learned")),
     *(_case("discrete_hmm", discrete_hmm, _symbols(4), p) for p in ("prior", "optimal")),
     *(_case("stochastic_volatility", stochastic_volatility, _normal(2), p) for p in ("prior", "learned")),
+    Case(
+        "vae", lambda dtype: away_from_zero(VAE(NOTES, 1, 2, key=jax.random.key(4)), dtype), _notes, fixed=".observed"
+    ),
     Case("plain", lambda dtype: Plain(jnp.asarray(-0.5, dtype)), _normal(2)),
     _neural("vrnn-notes", VRNN, NOTES, _notes, False),
     _neural("vrnn-samples-smoothing", VRNN, SAMPLES, _normal(2), True),

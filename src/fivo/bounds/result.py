@@ -6,6 +6,7 @@ import equinox as eqx
 from jaxtyping import Array, Bool, Float, Key
 
 from fivo.batch import Batch
+from fivo.gradients import Gradient
 from fivo.models.contract import SequenceModel
 from fivo.smc import FilterResult
 
@@ -36,3 +37,12 @@ class Bound(Protocol):
 def bound_info(result: FilterResult) -> BoundInfo:
     """The diagnostics of a filter's run."""
     return BoundInfo(result.log_increments, result.ess, result.resampled, result.kl)
+
+
+def learned(bound: Bound, result: BoundResult, batch: Batch) -> Bound:
+    """The bound for the next run: what its gradient's baseline learns from this one, if it learns anything."""
+    gradient = getattr(bound, "gradient", None)
+    if not isinstance(gradient, Gradient):
+        return bound
+    following = gradient.learn(result.info.log_increments, batch.lengths)
+    return bound if following is gradient else eqx.tree_at(lambda b: b.gradient, bound, following)

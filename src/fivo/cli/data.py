@@ -31,32 +31,64 @@ def list_(*, data_dir: Path | None = None) -> None:
     console = Console()
     console.print(table)
     console.print("train, valid and test: sequences / frames. A path to a pickle, .mat, .npz or MIDI folder works too.")
+    console.print(
+        "Speech: a folder of recordings; TIMIT is licensed, `fivo data check timit --from FOLDER` checks a copy."
+    )
 
 
 @app.command
-def check(*names: str, data_dir: Path | None = None) -> None:
+def check(
+    *names: str,
+    source: Annotated[Path | None, Parameter(name="--from")] = None,
+    data_dir: Path | None = None,
+) -> None:
     """Read datasets completely and verify counts and checksums.
 
     Parameters
     ----------
     names
         Names or paths; without any, every known set that is present.
+    source
+        The folder of your copy of TIMIT, as in `fivo data check timit --from FOLDER`.
     data_dir
         Where datasets are looked up first.
     """
     from fivo.data import check as check_datasets
     from fivo.errors import InputError
 
-    results = check_datasets(*names, data_dir=data_dir)
+    if source is not None and "timit" not in names:
+        raise InputError(
+            f"got --from {str(source)!r} without the name it is for; say `fivo data check timit --from FOLDER`."
+        )
+    others = [name for name in names if name != "timit"]
+    results = check_datasets(*others, data_dir=data_dir) if others or not names else []
     for result in results:
         if result.counts is not None:
-            counts = ", ".join(
-                f"{split} {sequences} / {frames:,}" for split, (sequences, frames) in result.counts.items()
-            )
-            print(f"{result.name}: good ({counts})")
+            print(f"{result.name}: good ({_shown(result.counts)})")
     problems = [result.problem for result in results if result.problem is not None]
+    if "timit" in names:
+        problems += _timit_problems(source, data_dir)
     if problems:
         raise InputError("; ".join(problems))
+
+
+def _timit_problems(source: Path | None, data_dir: Path | None) -> list[str]:
+    from fivo.data import check_timit
+
+    outcome = check_timit(source, data_dir=data_dir)
+    if outcome.dataset is not None and outcome.dataset.scaling is not None:
+        scaling = outcome.dataset.scaling
+        print(
+            f"timit: the released split ({_shown(outcome.dataset.counts)}), training mean {scaling.mean:.6f}, "
+            f"standard deviation {scaling.deviation:.6f}" + ("" if outcome.differences else ": good")
+        )
+    if not outcome.differences:
+        return []
+    return [f"{outcome.folder} is not the TIMIT of the paper: {'; '.join(outcome.differences)}."]
+
+
+def _shown(counts: dict[str, tuple[int, int]]) -> str:
+    return ", ".join(f"{split} {sequences} / {frames:,}" for split, (sequences, frames) in counts.items())
 
 
 @app.command

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
     from fivo.data import Dataset
 
+SUFFIXES = {"pianoroll": (".mid", ".midi"), "waveform": (".wav",)}
+
 
 def sample(
     run: Path,
@@ -20,24 +22,26 @@ def sample(
     tempo: int = 100,
     data_dir: Path | None = None,
 ) -> None:
-    """New music from a run's best model, written as MIDI, WAV and a picture of the pianoroll.
+    """New music or speech from a run's best model.
+
+    Music is written as MIDI, WAV and a picture of the pianoroll; speech as WAV at the rate and level of the recordings.
 
     Parameters
     ----------
     run
         The run's directory.
     out
-        The MIDI file; the .wav and .png stand beside it.
+        The MIDI file (the .wav and .png stand beside it), or the WAV file of a run trained on recordings.
     length
-        How many new time steps.
+        How many new time steps or frames.
     prefix
-        What to continue: SPLIT:INDEX of the run's data (test:3), or a MIDI file.
+        What to continue: SPLIT:INDEX of the run's data (test:3), a MIDI file, or a recording.
     prefix_length
-        How many steps of the prefix to keep. [all]
+        How many steps or frames of the prefix to keep. [all]
     seed
         Of the sample.
     tempo
-        Quarter notes per minute.
+        Quarter notes per minute, for music.
     data_dir
         Where datasets are looked up first.
     """
@@ -48,26 +52,52 @@ def sample(
     from fivo.errors import InputError
     from fivo.evaluation import open_run
     from fivo.evaluation import sample as draw
-    from fivo.report import write_midi, write_pianoroll, write_wav
 
-    if out.suffix not in (".mid", ".midi"):
-        raise InputError(f"got --out {str(out)!r} where a file ending in .mid was expected; name it piece.mid, say.")
+    if out.suffix not in sum(SUFFIXES.values(), ()):
+        raise InputError(
+            f"got --out {str(out)!r} where a file ending in .mid (music) or .wav (speech) was expected; name it "
+            "piece.mid, say."
+        )
     compilation_cache()
     trained = open_run(run, data_dir=data_dir)
-    if trained.dataset.kind != "pianoroll":
-        raise InputError(f"{str(run)!r} was trained on {trained.dataset.kind} data; use a run trained on music.")
+    kind = trained.dataset.kind
+    if out.suffix not in SUFFIXES[kind]:
+        raise InputError(
+            f"got --out {str(out)!r} where a {SUFFIXES[kind][0]} file was expected: {str(run)!r} was trained on "
+            f"{kind} data."
+        )
     given = None if prefix is None else _prefix(prefix, prefix_length, trained.dataset)
     new = draw(trained.model, length, key=jax.random.key(seed), prefix=given)
-    piece = np.asarray(new if given is None else np.concatenate([given, new]), np.uint8)
-    steps = max(1, round(trained.dataset.steps_per_quarter or 1))
+    frames = new if given is None else np.concatenate([given, new])
+    if kind == "pianoroll":
+        _write_music(out, np.asarray(frames, np.uint8), trained.dataset, tempo, 0 if given is None else len(given))
+    else:
+        _write_speech(out, frames, trained.dataset)
+
+
+def _write_music(out: Path, piece: "np.ndarray", dataset: "Dataset", tempo: int, prefix: int) -> None:
+    from fivo.report import write_midi, write_pianoroll, write_wav
+
+    steps = max(1, round(dataset.steps_per_quarter or 1))
     write_midi(out, piece, steps_per_quarter=steps, tempo=tempo)
     write_wav(out.with_suffix(".wav"), piece, steps_per_quarter=steps, tempo=tempo)
-    write_pianoroll(out.with_suffix(".png"), piece, prefix=0 if given is None else len(given))
+    write_pianoroll(out.with_suffix(".png"), piece, prefix=prefix)
     print(f"wrote {out}, {out.with_suffix('.wav')} and {out.with_suffix('.png')}: {len(piece)} steps")
 
 
+def _write_speech(out: Path, frames: "np.ndarray", dataset: "Dataset") -> None:
+    from fivo.data import Scaling, as_samples
+    from fivo.report import write_samples
+
+    samples = as_samples(frames, dataset.scaling or Scaling(0.0, 1.0))
+    # What was recorded as the 16-bit sample k is written as k.
+    write_samples(out, samples / 32767, dataset.sample_rate)
+    clipped = int((abs(samples) > 32767).sum())
+    note = f", {clipped} samples clipped" if clipped else ""
+    print(f"wrote {out}: {len(frames)} frames, {len(samples) / dataset.sample_rate:.2f} s{note}")
+
+
 def _prefix(prefix: str, length: int | None, dataset: "Dataset") -> "np.ndarray":
-    from fivo.data import read_midi
     from fivo.errors import InputError
 
     split, _, index = prefix.partition(":")
@@ -75,11 +105,21 @@ def _prefix(prefix: str, length: int | None, dataset: "Dataset") -> "np.ndarray"
         pieces = dataset.splits[split]
         if int(index) >= len(pieces):
             raise InputError(f"got the prefix {prefix!r} where {split} has the pieces 0 to {len(pieces) - 1}.")
-        roll = pieces[int(index)]
+        frames = pieces[int(index)]
     elif Path(prefix).exists():
-        roll = read_midi(Path(prefix), steps_per_quarter=dataset.steps_per_quarter or 1)
+        frames = _read(Path(prefix), dataset)
     else:
-        raise InputError(f"got the prefix {prefix!r} where SPLIT:INDEX (say test:3) or a MIDI file was expected.")
-    if length is not None and not 1 <= length <= len(roll):
-        raise InputError(f"got a prefix length of {length} where 1 to {len(roll)} was expected.")
-    return roll[:length]
+        what = "a MIDI file" if dataset.kind == "pianoroll" else "a recording"
+        raise InputError(f"got the prefix {prefix!r} where SPLIT:INDEX (say test:3) or {what} was expected.")
+    if length is not None and not 1 <= length <= len(frames):
+        raise InputError(f"got a prefix length of {length} where 1 to {len(frames)} was expected.")
+    return frames[:length]
+
+
+def _read(path: Path, dataset: "Dataset") -> "np.ndarray":
+    from fivo.data import Scaling, as_frames, read_at_rate, read_midi
+
+    if dataset.kind == "pianoroll":
+        return read_midi(path, steps_per_quarter=dataset.steps_per_quarter or 1)
+    samples = read_at_rate(path, dataset.sample_rate, resample=True).samples
+    return as_frames(samples, dataset.dimension, dataset.scaling or Scaling(0.0, 1.0))

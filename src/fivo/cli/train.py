@@ -11,6 +11,7 @@ def train(
     out: Path,
     dataset: str | None = None,
     model: Literal["vrnn", "srnn"] | None = None,
+    latent: Literal["normal", "categorical"] | None = None,
     smoothing: bool | None = None,
     bound: Literal["elbo", "iwae", "fivo"] | None = None,
     particles: int | None = None,
@@ -19,13 +20,29 @@ def train(
     batch_size: int | None = None,
     steps: int | None = None,
     seed: int | None = None,
-    resampling: Literal["multinomial", "stratified", "systematic", "residual"] | None = None,
+    resampling: Literal["multinomial", "stratified", "systematic", "residual", "soft", "relaxed", "transport"]
+    | None = None,
     ess_threshold: float | None = None,
+    gradient: Literal[
+        "pathwise",
+        "resampling-score",
+        "latent-score",
+        "score",
+        "doubly-reparameterised",
+        "sticking-the-landing",
+        "stop-gradient",
+    ]
+    | None = None,
+    baseline: Literal["none", "moving-average", "filters", "particles"] | None = None,
     validate_every: int | None = None,
     validation_particles: int | None = None,
     patience: int | None = None,
     log_every: int | None = None,
     tensorboard: bool | None = None,
+    frame: int | None = None,
+    rate: int | None = None,
+    resample: bool | None = None,
+    split_seed: int | None = None,
     config: Path | None = None,
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
@@ -37,9 +54,12 @@ def train(
     out
         The run's directory.
     dataset
-        A name (see `fivo data list`) or a path to a pickle, .mat, .npz or a folder of MIDI files. [bach]
+        A name (see `fivo data list`) or a path to a pickle, .mat, .npz or a folder of MIDI files or of
+        recordings (WAV, FLAC, NIST SPHERE). [bach]
     model
         The model. [vrnn]
+    latent
+        Kind of latent variables; categorical ones need a score gradient. [normal]
     smoothing
         Let the proposal read future frames.
     bound
@@ -57,9 +77,13 @@ def train(
     seed
         Of everything random. [0]
     resampling
-        How ancestors are drawn. [multinomial]
+        How ancestors are drawn; soft, relaxed and transport carry gradients. [multinomial]
     ess_threshold
         Resample when ESS <= this fraction of N. [0.5]
+    gradient
+        Which terms of the bound's gradient are followed; the paper drops those of resampling. [pathwise]
+    baseline
+        What is subtracted from the learning signals of score terms. [none]
     validate_every
         Steps between validations. [1000]
     validation_particles
@@ -70,6 +94,14 @@ def train(
         Steps between lines of metrics.jsonl. [100]
     tensorboard
         Also write TensorBoard events.
+    frame
+        Samples of a frame, for recordings. [200]
+    rate
+        Samples a second of the recordings. [16000]
+    resample
+        Convert recordings of other rates.
+    split_seed
+        Draws the splits of a folder that has no sub-folders for them. [0]
     config
         A TOML file with any of these settings; options given here win.
     data_dir
@@ -85,12 +117,11 @@ def train(
 
     from fivo.cli.caching import compilation_cache
     from fivo.cli.progress import TrainingProgress
-    from fivo.data import load
-    from fivo.training import dataset_setting, make_config, read_config
+    from fivo.training import build_dataset, dataset_setting, make_config, read_config
     from fivo.training import train as run_training
 
     settings = make_config({**(read_config(config) if config else {}), **given})
-    data = load(settings.dataset, data_dir=data_dir)
+    data = build_dataset(settings, data_dir)
     settings = msgspec.structs.replace(settings, dataset=dataset_setting(settings.dataset))
     compilation_cache()
     with TrainingProgress(settings.steps) as progress:

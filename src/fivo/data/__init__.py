@@ -1,14 +1,17 @@
 """Datasets: readers, the sets known by name, and batching. Plain numpy."""
 
+from fivo.data.bars import bars, bars_log_likelihood
 from fivo.data.batches import Batches, Slots, evaluation_chunks
 from fivo.data.buckets import choose_padded_lengths
 from fivo.data.checking import Checked, Listed, check, list_datasets
-from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, SPLITS, Dataset
+from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, SPLITS, Dataset, Scaling
 from fivo.data.fetching import Fetched, fetch
-from fivo.data.loading import load, search_path
+from fivo.data.loading import load
 from fivo.data.midi import read_midi
 from fivo.data.npz import save_npz
 from fivo.data.padding import pad
+from fivo.data.places import search_path
+from fivo.data.speech import TimitCheck, as_frames, as_samples, check_timit, read_at_rate, read_recording
 
 __all__ = [
     "HIGHEST_NOTE",
@@ -19,15 +22,24 @@ __all__ = [
     "Dataset",
     "Fetched",
     "Listed",
+    "Scaling",
     "Slots",
+    "TimitCheck",
+    "as_frames",
+    "as_samples",
+    "bars",
+    "bars_log_likelihood",
     "check",
+    "check_timit",
     "choose_padded_lengths",
     "evaluation_chunks",
     "fetch",
     "list_datasets",
     "load",
     "pad",
+    "read_at_rate",
     "read_midi",
+    "read_recording",
     "save_npz",
     "search_path",
 ]

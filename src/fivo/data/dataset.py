@@ -2,13 +2,14 @@
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float64, Shaped
+from jaxtyping import Float32, Float64, Shaped
 
 from fivo.errors import InputError
 
@@ -25,13 +26,30 @@ QUARTERS_PER_SECOND = 2.0
 _DTYPES: dict[Kind, np.dtype] = {"pianoroll": np.dtype(np.uint8), "waveform": np.dtype(np.float32)}
 
 
+@dataclasses.dataclass(frozen=True)
+class Scaling:
+    """How a waveform was standardised: (sample - mean) / deviation, in the unit of 16-bit samples."""
+
+    mean: float
+    deviation: float
+
+    def standardise(self, samples: Shaped[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
+        """In single precision, like the paper's frames."""
+        return (samples.astype(np.float32) - np.float32(self.mean)) / np.float32(self.deviation)
+
+    def restore(self, values: Shaped[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
+        """The samples of standardised values."""
+        return values.astype(np.float32) * np.float32(self.deviation) + np.float32(self.mean)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
     """Sequences of frames, split into train, valid and test.
 
     A sequence of a `pianoroll` is uint8 `[T, 88]` of zeros and ones, column `j` being MIDI note `21 + j`; of a
     `waveform`, float32 `[T, D]`. Arrays are read-only. `step_seconds` is how long one frame sounds, and
-    `steps_per_quarter` how many make a quarter note (`None` without a beat).
+    `steps_per_quarter` how many make a quarter note (`None` without a beat). `scaling` says how a waveform was
+    standardised (`None` if it was not).
     """
 
     name: str
@@ -39,6 +57,7 @@ class Dataset:
     splits: Mapping[str, tuple[Frames, ...]]
     step_seconds: float | int
     steps_per_quarter: float | int | None = None
+    scaling: Scaling | None = None
 
     def __post_init__(self) -> None:
         checked_kind(self.kind, self.name)
@@ -86,6 +105,19 @@ class Dataset:
         return np.array([len(sequence) for sequence in self.splits[split]], dtype=np.int64)
 
     @property
+    def sample_rate(self) -> int:
+        """Samples a second of a waveform."""
+        return round(self.dimension / self.step_seconds)
+
+    def raw_data_offsets(self, split: str) -> Float64[np.ndarray, " sequences"]:
+        """What to add to each sequence's log-density of standardised data to have that of the raw data.
+
+        The change of variables costs log σ for every scored entry, the zeros that fill up the last frame included.
+        """
+        deviation = 1.0 if self.scaling is None else self.scaling.deviation
+        return -math.log(deviation) * self.dimension * self.lengths(split).astype(np.float64)
+
+    @property
     def counts(self) -> dict[str, tuple[int, int]]:
         """(sequences, frames) of every split."""
         return {split: (len(self.splits[split]), int(self.lengths(split).sum())) for split in SPLITS}
@@ -93,12 +125,22 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content; equal for equal content, whatever file it was read from."""
-        digest = hashlib.sha256(f"fivo-dataset {self.kind} {self.dimension}\n".encode())
+        digest = hashlib.sha256(self.fingerprint_start(self.kind, self.dimension))
         for split in SPLITS:
-            digest.update(f"{split} {' '.join(map(str, self.lengths(split)))}\n".encode())
+            digest.update(self.fingerprint_part(split, self.lengths(split).tolist()))
             for sequence in self.splits[split]:
                 digest.update(sequence.astype(_DTYPES[self.kind].newbyteorder("<"), copy=False).tobytes())
         return digest.hexdigest()
+
+    @staticmethod
+    def fingerprint_start(kind: Kind, dimension: int) -> bytes:
+        """What the fingerprint covers first; each split's `fingerprint_part` and little-endian frames follow."""
+        return f"fivo-dataset {kind} {dimension}\n".encode()
+
+    @staticmethod
+    def fingerprint_part(split: str, lengths: Sequence[int]) -> bytes:
+        """What the fingerprint covers before the frames of a split."""
+        return f"{split} {' '.join(map(str, lengths))}\n".encode()
 
     @cached_property
     def train_mean(self) -> Float64[np.ndarray, " dimension"]:
@@ -115,7 +157,9 @@ def checked_kind(kind: str, where: str) -> Kind:
 
 
 def _checked(sequence: Frames, kind: Kind, dimension: int | None, where: str) -> Frames:
-    array = np.asarray(sequence)
+    # A map of frames that were checked when they were written; looking at them would read the whole file.
+    mapped = isinstance(sequence, np.memmap) and not sequence.flags.writeable and sequence.dtype == _DTYPES[kind]
+    array = sequence if mapped else np.asarray(sequence)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InputError(
             f"{where} is {array.dtype} of shape {list(array.shape)}, but numbers of shape [time, dimension] are needed."
@@ -124,6 +168,8 @@ def _checked(sequence: Frames, kind: Kind, dimension: int | None, where: str) ->
         raise InputError(f"{where} is empty; remove it or give it at least one frame.")
     if dimension is not None and array.shape[1] != dimension:
         raise InputError(f"{where} has {array.shape[1]} columns, but {dimension} are needed.")
+    if mapped:
+        return array
     if kind == "pianoroll" and not np.isin(array, (0, 1)).all():
         raise InputError(f"{where} has entries other than 0 and 1; a pianoroll marks the sounding notes with 1.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from fivo.data.compression import decompress, read_raw, suffix_of
 from fivo.data.download import Interrupted, Progress, download, is_url
-from fivo.data.loading import locate, search_path, verify_checksum
+from fivo.data.loading import locate, verify_checksum
 from fivo.data.matlab import is_matlab
+from fivo.data.places import search_path
 from fivo.data.registry import KnownDataset, known
 from fivo.errors import InputError
 from fivo.files import replacing

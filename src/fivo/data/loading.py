@@ -11,24 +11,18 @@ from fivo.data.matlab import from_matlab, is_matlab
 from fivo.data.midi import from_midi_folder
 from fivo.data.notes import from_pickle
 from fivo.data.npz import from_npz
+from fivo.data.places import search_path
 from fivo.data.registry import KNOWN, KnownDataset, known
+from fivo.data.speech import timit
+from fivo.data.speech.cache import Cutting
+from fivo.data.speech.folder import from_recordings, is_recordings_folder
+from fivo.data.speech.recording import PAPER_RATE
 from fivo.errors import InputError
 
 _FOLDERS = ("", "mat", "pianoroll", "pianoroll/mat", "polyphonic")
 _COMPRESSIONS = ("", ".xz", ".gz")
 _SUFFIXES = (".xz", ".gz", ".pickle", ".pkl", ".mat", ".npz")
 _DEFAULT_STEPS_PER_QUARTER = 2.0
-
-
-def search_path(data_dir: str | Path | None = None) -> list[Path]:
-    """Where a named set is looked for: `data_dir`, `$FIVO_DATA`, the user's cache."""
-    places = [data_dir, os.environ.get("FIVO_DATA"), cache_dir()]
-    return [Path(os.path.expanduser(place)) for place in places if place]
-
-
-def cache_dir() -> Path:
-    """`fivo` in the user's cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fivo"
 
 
 def locate(name: str, data_dir: str | Path | None = None) -> Path | None:
@@ -51,14 +45,22 @@ def load(
     data_dir: str | Path | None = None,
     steps_per_quarter: float | int | None = None,
     split_seed: int = 0,
+    frame: int = timit.FRAME,
+    rate: int = PAPER_RATE,
+    resample: bool = False,
 ) -> Dataset:
     """A dataset by its registered name, or from a path.
 
-    A path is a pickle of note lists (plain, .xz or .gz), a .mat, an .npz (`fivo.data.npz`) or a folder of MIDI files.
-    `steps_per_quarter` says how finely MIDI files are sampled, and how fast a pickle or .mat is to be played: by
-    default 2, an eighth note a step. `split_seed` draws the splits of a MIDI folder that has no sub-folders for them.
+    A path is a pickle of note lists (plain, .xz or .gz), a .mat, an .npz (`fivo.data.npz`) or a folder of MIDI files or
+    of recordings. `steps_per_quarter` says how finely MIDI files are sampled, and how fast a pickle or .mat is to be
+    played: by default 2, an eighth note a step. `split_seed` draws the splits of a folder that has no sub-folders for
+    them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get them with
+    `resample`. A folder in TIMIT's layout is split as in the paper.
     """
     name = str(name_or_path)
+    cutting = checked_cutting(frame, rate, resample)
+    if name == timit.NAME:
+        return timit.load_timit(timit.find_timit(data_dir), frame=frame)
     if isinstance(name_or_path, str) and (name in KNOWN or not os.path.exists(os.path.expanduser(name))):
         entry = known(name)
         if steps_per_quarter not in (None, entry.steps_per_quarter):
@@ -70,8 +72,24 @@ def load(
     if steps_per_quarter is not None and not 0 < steps_per_quarter < float("inf"):
         raise InputError(f"{steps_per_quarter} steps to the quarter note were asked for; give a positive number.")
     if path.is_dir():
-        return from_midi_folder(path, path.resolve().name, steps_per_quarter or _DEFAULT_STEPS_PER_QUARTER, split_seed)
+        return _load_folder(path, steps_per_quarter, split_seed, cutting)
     return _read(read_bounded(path), path, _stem(path), steps_per_quarter)
+
+
+def checked_cutting(frame: int, rate: int, resample: bool) -> Cutting:
+    """How recordings are cut, if they can be."""
+    for what, value in (("frames of", frame), ("a rate of", rate)):
+        if not 1 <= value <= 1_000_000:
+            raise InputError(f"{what} {value} samples were asked for; give 1 to 1,000,000.")
+    return Cutting(frame, rate, resample)
+
+
+def _load_folder(path: Path, steps_per_quarter: float | int | None, split_seed: int, cutting: Cutting) -> Dataset:
+    if timit.is_timit(path):
+        return timit.load_timit(path, frame=cutting.frame)
+    if is_recordings_folder(path):
+        return from_recordings(path, path.resolve().name, cutting, split_seed)
+    return from_midi_folder(path, path.resolve().name, steps_per_quarter or _DEFAULT_STEPS_PER_QUARTER, split_seed)
 
 
 def load_known(entry: KnownDataset, data_dir: str | Path | None = None) -> Dataset:

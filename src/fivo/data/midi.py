@@ -47,7 +47,8 @@ def _midi_files(folder: Path) -> list[Path]:
 def _draw(paths: list[Path], folder: Path, seed: int) -> dict[str, list[Path]]:
     if len(paths) < len(SPLITS):
         raise InputError(
-            f"{folder} holds {len(paths)} MIDI files (.mid, .midi), but at least three are needed to split them."
+            f"{folder} holds {len(paths)} MIDI files (.mid, .midi) and no recordings, but at least three are needed to "
+            "split them."
         )
     held_out = max(1, round(_HELD_OUT * len(paths)))
     order = np.argsort(np.random.Philox(np.random.SeedSequence(seed)).random_raw(len(paths)), kind="stable")

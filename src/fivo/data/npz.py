@@ -7,6 +7,7 @@
 | `kind` | `pianoroll` (the default) or `waveform` |
 | `steps_per_quarter` | frames to the quarter note; 2 by default for a pianoroll |
 | `step_seconds` | how long a frame sounds; needed for a waveform |
+| `mean`, `deviation` | what a waveform was standardised with, if it was |
 
 A pianoroll may be bit-packed: its 88 columns become the 11 bytes of `numpy.packbits(frames, axis=1)`.
 """
@@ -21,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from fivo.data.compression import MAX_BYTES
-from fivo.data.dataset import NOTES, SPLITS, Dataset, Frames, checked_kind
+from fivo.data.dataset import NOTES, SPLITS, Dataset, Frames, Scaling, checked_kind
 from fivo.errors import InputError
 from fivo.files import replacing
 
 _PACKED = NOTES // 8
 _REQUIRED = {key for split in SPLITS for key in (split, f"{split}_lengths")}
-_OPTIONAL = {"kind", "steps_per_quarter", "step_seconds"}
+_OPTIONAL = {"kind", "steps_per_quarter", "step_seconds", "mean", "deviation"}
 _MAGIC_VERSION = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -42,6 +43,8 @@ def save_npz(dataset: Dataset, path: str | Path) -> None:
     arrays["step_seconds"] = np.array(dataset.step_seconds)
     if dataset.steps_per_quarter is not None:
         arrays["steps_per_quarter"] = np.array(dataset.steps_per_quarter, dtype=np.float64)
+    if dataset.scaling is not None:
+        arrays |= {"mean": np.array(dataset.scaling.mean), "deviation": np.array(dataset.scaling.deviation)}
     # Written member by member, because numpy.savez does not promise the same bytes twice.
     with replacing(Path(path)) as file, zipfile.ZipFile(file, "w") as archive:
         for key, array in arrays.items():
@@ -74,7 +77,12 @@ def from_npz(content: bytes, path: Path, name: str, steps_per_quarter: float | i
         return Dataset.pianoroll(name, splits, stated or steps_per_quarter or 2.0, seconds)
     if seconds is None:
         raise InputError(f"{path} holds a {kind} without `step_seconds`; add how long a frame sounds.")
-    return Dataset(name, kind, {split: tuple(sequences) for split, sequences in splits.items()}, seconds)
+    mean, deviation = (_scalar(arrays, key, path, "f") for key in ("mean", "deviation"))
+    if (mean is None) != (deviation is None) or (deviation is not None and not 0 < deviation < math.inf):
+        raise InputError(f"{path} has the mean {mean} and the deviation {deviation}; give both, the second positive.")
+    scaling = None if mean is None or deviation is None else Scaling(mean, deviation)
+    frames = {split: tuple(sequences) for split, sequences in splits.items()}
+    return Dataset(name, kind, frames, seconds, scaling=scaling)
 
 
 def _arrays(content: bytes, path: Path) -> dict[str, np.ndarray]:

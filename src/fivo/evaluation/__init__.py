@@ -1,7 +1,22 @@
-"""Evaluation: a trained run's bounds on any split, and new sequences from it."""
+"""Evaluation: a trained run's bounds on any split, what limits them, and new sequences from it."""
 
+from fivo.evaluation.diagnosis import Filtering, diagnose, diagnose_model
+from fivo.evaluation.lineage import Lineage, trace_lineage
+from fivo.evaluation.relative import read_baseline, relative_to
 from fivo.evaluation.run import Run, open_run
 from fivo.evaluation.sampling import sample
 from fivo.evaluation.scores import evaluate
 
-__all__ = ["Run", "evaluate", "open_run", "sample"]
+__all__ = [
+    "Filtering",
+    "Lineage",
+    "Run",
+    "diagnose",
+    "diagnose_model",
+    "evaluate",
+    "open_run",
+    "read_baseline",
+    "relative_to",
+    "sample",
+    "trace_lineage",
+]

@@ -9,11 +9,10 @@ import jax
 
 from fivo import serialization
 from fivo.data import Dataset
-from fivo.data import load as load_dataset
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.training import RunDirectory, TrainConfig
-from fivo.training.build import build_model
+from fivo.training.build import build_dataset, build_model
 from fivo.training.step import trainable, with_parameters
 
 
@@ -52,7 +51,7 @@ def open_run(
     """The run of a directory; its dataset is found again under its name and must be the same."""
     files = RunDirectory(directory)
     config = files.config()
-    dataset = load_dataset(config.dataset, data_dir=data_dir) if dataset is None else dataset
+    dataset = build_dataset(config, data_dir) if dataset is None else dataset
     if dataset.fingerprint != files.fingerprint():
         raise InputError(
             f"{str(directory)!r} was trained on other data than what {config.dataset!r} is now; restore that data."

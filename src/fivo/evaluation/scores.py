@@ -11,6 +11,7 @@ from jaxtyping import Float
 from fivo.data import SPLITS
 from fivo.errors import InputError
 from fivo.evaluation.run import Run
+from fivo.resampling import bound_lost, get_scheme
 from fivo.training.build import BOUNDS, build_bound
 from fivo.training.scoring import nats_per_step, score, scoring_plan
 
@@ -24,6 +25,7 @@ def evaluate(
     repeats: int = 3,
     seed: int = 0,
     batch_size: int | None = None,
+    resampling: str | None = None,
     per_sequence: bool = False,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> dict[str, Any]:
@@ -31,14 +33,18 @@ def evaluate(
 
     `reported` is the paper's number: FIVO for models trained with FIVO, else the maximum over the evaluated bounds
     (which is the paper's own choice, and optimistic for those models). `batch_size` bounds the sequences that are
-    scored at once, and changes no estimate.
+    scored at once, and changes no estimate. `resampling` is that of FIVO, by default the run's own. Waveforms are
+    scored as they were standardised; their bounds also have `raw_nats_per_sequence`, those of the samples before that.
     """
     _check(split, particles, bounds, repeats, batch_size)
+    resampling = run.config.resampling if resampling is None else resampling
+    if "fivo" in bounds:
+        _check_resampling(resampling)
     sequences, lengths = run.dataset.splits[split], run.dataset.lengths(split)
     plan = scoring_plan(lengths, particles, passes=repeats, batch_size=batch_size)
     results = {}
     for name in bounds:
-        bound = build_bound(name, particles, run.config)
+        bound = build_bound(name, particles, run.config, resampling=resampling)
         draws = np.zeros((repeats, len(sequences)))
         for repeat in range(repeats):
             key = jax.random.fold_in(jax.random.key(seed), repeat)
@@ -49,6 +55,9 @@ def evaluate(
             draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance)
         _check_finite(draws, name, split)
         results[name] = _summary(draws, lengths)
+        if run.dataset.scaling is not None:
+            offset = float(run.dataset.raw_data_offsets(split).mean())
+            results[name]["raw_nats_per_sequence"] = results[name]["nats_per_sequence"] + offset
         if per_sequence:
             results[name]["sequences"] = draws.mean(axis=0).tolist()
     reported = _reported(run.config.bound, results)
@@ -57,6 +66,8 @@ def evaluate(
         "particles": particles,
         "bounds": results,
         "reported": {"bound": reported, "nats_per_step": results[reported]["nats_per_step"]},
+        "mean_length": float(lengths.mean()),
+        "dataset_fingerprint": run.dataset.fingerprint,
         "repeats": repeats,
         "seed": seed,
         "steps": run.step,
@@ -91,6 +102,15 @@ def _check(split: str, particles: int, bounds: Sequence[str], repeats: int, batc
     unknown = [name for name in bounds if name not in BOUNDS]
     if unknown or not bounds:
         raise InputError(f"got bounds {', '.join(unknown) or 'none'} where some of {', '.join(BOUNDS)} were expected.")
+
+
+def _check_resampling(resampling: str) -> None:
+    lost = bound_lost(get_scheme(resampling))
+    if lost is not None:
+        raise InputError(
+            f"FIVO with {resampling} resampling is no lower bound of the log-likelihood, as {lost}; evaluate with "
+            "--resampling multinomial, which is one for the same model."
+        )
 
 
 def _check_finite(draws: Float[np.ndarray, "repeat sequence"], name: str, split: str) -> None:

@@ -51,12 +51,11 @@ def _wait_for_lock(directory: str) -> None:
 
 
 def _train(job: dict[str, Any]) -> None:
-    from fivo.data import load
     from fivo.evaluation.curves import Curves
-    from fivo.training import make_config, train
+    from fivo.training import build_dataset, make_config, train
 
     config = make_config(job["settings"])
-    dataset = load(config.dataset, data_dir=job["data_dir"])
+    dataset = build_dataset(config, job["data_dir"])
     probe = Curves(config, dataset, **job["curves"]) if job["curves"] else None
     train(config, job["directory"], dataset, probe=probe)
 

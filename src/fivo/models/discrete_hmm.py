@@ -23,8 +23,8 @@ Proposal = Literal["prior", "optimal"]
 class DiscreteHMM(SequenceModel):
     """z_1 ~ π, z_t ~ A[z_{t-1}], x_t ~ E[z_t]; frames hold one symbol, 0 … M - 1.
 
-    Proposals: `prior` (bootstrap) and `optimal` p(z_t | z_{t-1}, x_t). Parameters are kept as log-probabilities,
-    -inf for what cannot happen.
+    Proposals: `prior` (bootstrap) and `optimal` p(z_t | z_{t-1}, x_t). Parameters are kept as log-probabilities up to a
+    constant per row, which training may change; -inf for what cannot happen.
     """
 
     initial_logits: Float[Array, " state"]
@@ -113,25 +113,31 @@ def _check_frames(x: Shaped[Array, "*time dim"]) -> None:
 
 @jax.jit
 def _forward(model: DiscreteHMM, observations, mask, lengths):
+    log_transition = normalize(model.transition_logits)[0]
+
     def one(observations: Shaped[Array, "time one"], mask: Bool[Array, "time one"] | None, length: Int[Array, ""]):
         def step(log_predicted, inputs):
             t, x, mask_t = inputs
             log_joint = log_predicted + jnp.where(t < length, model._log_likelihoods(x, mask_t), 0)
             log_filtered, increment = normalize(log_joint)
-            log_next = log_sum_exp((log_filtered[:, None] + model.transition_logits).T)
+            log_next = log_sum_exp((log_filtered[:, None] + log_transition).T)
             return log_next, (jnp.where(t < length, increment, 0), log_filtered)
 
-        return lax.scan(step, model.initial_logits, (jnp.arange(observations.shape[0]), observations, mask))[1]
+        return lax.scan(
+            step, normalize(model.initial_logits)[0], (jnp.arange(observations.shape[0]), observations, mask)
+        )[1]
 
     return jax.vmap(one, in_axes=(0, None if mask is None else 0, 0))(observations, mask, lengths)
 
 
 @jax.jit
 def _smoother(model: DiscreteHMM, log_filtered, lengths):
+    log_transition = normalize(model.transition_logits)[0]
+
     def one(log_filtered: Float[Array, "time state"], length: Int[Array, ""]):
         def step(log_next, inputs):
             log_now, last = inputs
-            log_pair = log_now[:, None] + model.transition_logits
+            log_pair = log_now[:, None] + log_transition
             log_predicted = log_sum_exp(log_pair.T)
             ratio = jnp.where(jnp.isneginf(log_predicted), -jnp.inf, log_next - log_predicted)
             log_smoothed = jnp.where(last, log_now, log_sum_exp(log_pair + ratio[None, :]))

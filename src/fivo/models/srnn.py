@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -10,7 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
-from fivo.models.emissions import LATENT_SHIFT, Emission, diagonal_normal
+from fivo.models.emissions import Emission
+from fivo.models.latents import Latent, NormalLatent
 from fivo.models.layers import LSTM, MLP, LSTMState
 
 
@@ -36,17 +38,27 @@ class SRNN(SequenceModel):
     emission_network: MLP
     backward: LSTM | None
     output: Emission
+    latent: Latent = eqx.field(static=True)
 
-    def __init__(self, output: Emission, hidden: int, *, smoothing: bool = False, key: Key[Array, ""]) -> None:
+    def __init__(
+        self,
+        output: Emission,
+        hidden: int,
+        *,
+        latent: Latent | None = None,
+        smoothing: bool = False,
+        key: Key[Array, ""],
+    ) -> None:
         if hidden < 1:
             raise InputError(f"got hidden={hidden} where at least one unit was expected.")
+        self.latent = NormalLatent(hidden) if latent is None else latent
         keys = jax.random.split(key, 7)
         self.data_encoder = MLP((output.num_features,), hidden, hidden, key=keys[0])
-        self.latent_encoder = MLP((hidden,), hidden, hidden, key=keys[1])
+        self.latent_encoder = MLP((self.latent.size,), hidden, hidden, key=keys[1])
         self.recurrence = LSTM((hidden,), hidden, key=keys[2])
-        self.prior_network = MLP((hidden, hidden), hidden, 2 * hidden, key=keys[3])
+        self.prior_network = MLP((hidden, hidden), hidden, self.latent.num_outputs, key=keys[3])
         inputs = (hidden,) * (4 if smoothing else 3)
-        self.proposal_network = MLP(inputs, hidden, 2 * hidden, key=keys[4])
+        self.proposal_network = MLP(inputs, hidden, self.latent.num_outputs, key=keys[4])
         self.emission_network = MLP((hidden, hidden), hidden, output.num_outputs, key=keys[5])
         self.backward = LSTM((hidden, hidden), hidden, key=keys[6]) if smoothing else None
         self.output = output
@@ -92,26 +104,26 @@ class SRNN(SequenceModel):
     def initial_state(self, past: Past) -> Float[Array, " hidden"]:
         return jnp.zeros_like(past.prior)
 
-    def prior(self, state: Float[Array, " hidden"], past: Past) -> dist.Normal:
+    def prior(self, state: Float[Array, " hidden"], past: Past) -> dist.Distribution:
         preactivation = past.prior + self.prior_network.hidden.part(1, state)
-        return diagonal_normal(self.prior_network.finish(preactivation), LATENT_SHIFT)
+        return self.latent.prior(self.prior_network.finish(preactivation))
 
     def proposal(
         self, state: Float[Array, " hidden"], full: Float[Array, " hidden"], prior: dist.Distribution
-    ) -> dist.Normal:
-        preactivation = full + self.proposal_network.hidden.part(1, state)
-        return diagonal_normal(self.proposal_network.finish(preactivation), LATENT_SHIFT, mean=prior.mean)
-
-    def emission(
-        self, state: Float[Array, " hidden"], latent: Float[Array, " latent"], past: Past
     ) -> dist.Distribution:
-        preactivation = past.emission + self.emission_network.hidden.part(0, self.latent_encoder(latent))
+        preactivation = full + self.proposal_network.hidden.part(1, state)
+        return self.latent.proposal(self.proposal_network.finish(preactivation), prior)
+
+    def emission(self, state: Float[Array, " hidden"], latent: Shaped[Array, "..."], past: Past) -> dist.Distribution:
+        preactivation = past.emission + self.emission_network.hidden.part(
+            0, self.latent_encoder(self.latent.features(latent))
+        )
         return self.output(self.emission_network.finish(preactivation))
 
     def advance(
-        self, state: Float[Array, " hidden"], latent: Float[Array, " latent"], past: Past
+        self, state: Float[Array, " hidden"], latent: Shaped[Array, "..."], past: Past
     ) -> Float[Array, " hidden"]:
-        return self.latent_encoder(latent)
+        return self.latent_encoder(self.latent.features(latent))
 
     def _drive(self, features: Float[Array, "*time hidden"]) -> Float[Array, "*time gates"]:
         return self.recurrence.gates.biased(self.recurrence.gates.part(0, features))

@@ -1,5 +1,6 @@
 """The variational recurrent neural network (Chung et al. 2015), as in Section 5 of the paper."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -7,7 +8,8 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
-from fivo.models.emissions import LATENT_SHIFT, Emission, diagonal_normal
+from fivo.models.emissions import Emission
+from fivo.models.latents import Latent, NormalLatent
 from fivo.models.layers import LSTM, MLP, LSTMState
 
 
@@ -26,17 +28,27 @@ class VRNN(SequenceModel):
     emission_network: MLP
     backward: LSTM | None
     output: Emission
+    latent: Latent = eqx.field(static=True)
 
-    def __init__(self, output: Emission, hidden: int, *, smoothing: bool = False, key: Key[Array, ""]) -> None:
+    def __init__(
+        self,
+        output: Emission,
+        hidden: int,
+        *,
+        latent: Latent | None = None,
+        smoothing: bool = False,
+        key: Key[Array, ""],
+    ) -> None:
         if hidden < 1:
             raise InputError(f"got hidden={hidden} where at least one unit was expected.")
+        self.latent = NormalLatent(hidden) if latent is None else latent
         keys = jax.random.split(key, 7)
         self.data_encoder = MLP((output.num_features,), hidden, hidden, key=keys[0])
-        self.latent_encoder = MLP((hidden,), hidden, hidden, key=keys[1])
+        self.latent_encoder = MLP((self.latent.size,), hidden, hidden, key=keys[1])
         self.recurrence = LSTM((hidden, hidden), hidden, key=keys[2])
-        self.prior_network = MLP((hidden,), hidden, 2 * hidden, key=keys[3])
+        self.prior_network = MLP((hidden,), hidden, self.latent.num_outputs, key=keys[3])
         inputs = (hidden, hidden, hidden) if smoothing else (hidden, hidden)
-        self.proposal_network = MLP(inputs, hidden, 2 * hidden, key=keys[4])
+        self.proposal_network = MLP(inputs, hidden, self.latent.num_outputs, key=keys[4])
         self.emission_network = MLP((hidden, hidden), hidden, output.num_outputs, key=keys[5])
         self.backward = LSTM((hidden,), hidden, key=keys[6]) if smoothing else None
         self.output = output
@@ -72,20 +84,22 @@ class VRNN(SequenceModel):
     def initial_state(self, past: Float[Array, " gates"]) -> LSTMState:
         return self.recurrence.step(self.recurrence.initial(), past)
 
-    def prior(self, state: LSTMState, past: Float[Array, " gates"]) -> dist.Normal:
-        return diagonal_normal(self.prior_network(state.hidden), LATENT_SHIFT)
+    def prior(self, state: LSTMState, past: Float[Array, " gates"]) -> dist.Distribution:
+        return self.latent.prior(self.prior_network(state.hidden))
 
-    def proposal(self, state: LSTMState, full: Float[Array, " hidden"], prior: dist.Distribution) -> dist.Normal:
+    def proposal(self, state: LSTMState, full: Float[Array, " hidden"], prior: dist.Distribution) -> dist.Distribution:
         preactivation = self.proposal_network.hidden.part(0, state.hidden) + full
-        return diagonal_normal(self.proposal_network.finish(preactivation), LATENT_SHIFT, mean=prior.mean)
+        return self.latent.proposal(self.proposal_network.finish(preactivation), prior)
 
     def emission(
-        self, state: LSTMState, latent: Float[Array, " latent"], past: Float[Array, " gates"]
+        self, state: LSTMState, latent: Shaped[Array, "..."], past: Float[Array, " gates"]
     ) -> dist.Distribution:
-        return self.output(self.emission_network(self.latent_encoder(latent), state.hidden))
+        return self.output(self.emission_network(self.latent_encoder(self.latent.features(latent)), state.hidden))
 
-    def advance(self, state: LSTMState, latent: Float[Array, " latent"], past: Float[Array, " gates"]) -> LSTMState:
-        return self.recurrence.step(state, past + self.recurrence.gates.part(1, self.latent_encoder(latent)))
+    def advance(self, state: LSTMState, latent: Shaped[Array, "..."], past: Float[Array, " gates"]) -> LSTMState:
+        return self.recurrence.step(
+            state, past + self.recurrence.gates.part(1, self.latent_encoder(self.latent.features(latent)))
+        )
 
     def _silence(self) -> Float[Array, " hidden"]:
         """φ_x of the frame before the first, which is zero after centring."""

@@ -4,6 +4,7 @@ from fivo.report.chart import Line as Line
 from fivo.report.chart import Panel as Panel
 from fivo.report.chart import line_chart as line_chart
 from fivo.report.chart import panels as panels
+from fivo.report.lineage import write_lineage as write_lineage
 from fivo.report.midi import write_midi as write_midi
 from fivo.report.page import report_page as report_page
 from fivo.report.png import pianoroll_image as pianoroll_image

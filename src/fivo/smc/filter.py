@@ -12,12 +12,14 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
-from fivo.resampling import Always, Criterion, ESSBelow, Never, Scheme, get_scheme
+from fivo.resampling import Always, CarryingScheme, Criterion, ESSBelow, Never, Scheme, checked_scheme
 from fivo.resampling.inverse_cdf import SMALL
 from fivo.smc.importance import MAX_WEIGHTS, importance_filter
 from fivo.smc.loop import scan
 from fivo.smc.step import (
+    EVERY_PATH,
     Particles,
+    Paths,
     StepInfo,
     StepInputs,
     check_particles,
@@ -48,6 +50,10 @@ class FilterResult(eqx.Module):
     latents: PyTree
     particles: Particles
     """The final particles: the states after the last step and their log-weights, resampling done."""
+    log_proposal: Float[Array, "batch time particle"] | None = None
+    """log q_t(z_t), where `paths` asked for it."""
+    discrete: bool = eqx.field(static=True, default=False)
+    """Whether the latents are discrete, so that no derivative passes through their draws."""
 
     @property
     def log_evidence(self) -> Float[Array, " batch"]:
@@ -60,26 +66,36 @@ class FilterResult(eqx.Module):
         return ~jnp.any(jnp.isneginf(self.log_increments), axis=1)
 
 
+def kept(record: Array | None) -> Array:
+    """A per-particle record that is needed."""
+    if record is None:
+        raise InputError("a record of the filter is needed that was not kept; name it in keep=.")
+    return record
+
+
 def filter(
     model: SequenceModel,
     batch: Batch,
     *,
     num_particles: int,
     key: Key[Array, "*batch"],
-    resampling: str | Scheme = "multinomial",
+    resampling: str | Scheme | CarryingScheme = "multinomial",
     criterion: Criterion = ESSBelow(0.5),
     keep: Collection[Record] = ("log_weights", "ancestors"),
+    paths: Paths = EVERY_PATH,
 ) -> FilterResult:
     """Run Algorithm 1 on every sequence of a batch.
 
     `key` is one key, split per sequence, or one key per sequence. `keep` names the per-particle records to store.
+    `paths` changes nothing but derivatives: bounds choose it by their `gradient`.
     """
     check_particles(num_particles)
     unknown = set(keep) - {"log_weights", "ancestors", "latents"}
     if unknown:
         raise InputError(f"got keep={sorted(unknown)} where log_weights, ancestors or latents were expected.")
     keys = straight(sequence_keys(key, batch.lengths.shape[0]))
-    return _filter(model, batch, keys, get_scheme(resampling), criterion, num_particles, frozenset(keep))
+    scheme = checked_scheme(resampling, num_particles)
+    return _filter(model, batch, keys, scheme, criterion, num_particles, frozenset(keep), paths)
 
 
 def sequence_keys(key: Key[Array, "*batch"], num_sequences: int) -> Key[Array, " sequence"]:
@@ -103,10 +119,11 @@ def _filter(
     model: SequenceModel,
     batch: Batch,
     keys: Key[Array, " batch"],
-    scheme: Scheme,
+    scheme: Scheme | CarryingScheme,
     criterion: Criterion,
     num_particles: int,
     keep: frozenset[str],
+    paths: Paths,
 ) -> FilterResult:
     observations, mask = batch.observations, batch.mask
     if jnp.issubdtype(observations.dtype, jnp.floating):
@@ -122,6 +139,7 @@ def _filter(
         lambda first: initial_particles(model, first, num_particles),
         axis_size=batch.lengths.shape[0],  # for models without a past
     )(jax.tree.map(lambda leaf: leaf[0], past))
+    start = Particles(paths.begin(start.state), start.log_weights)
 
     inputs = StepInputs(
         step=steps,
@@ -132,19 +150,20 @@ def _filter(
         past=past_pairs(past)[0],
         full=full,
         past_next=past_pairs(past)[1],
+        path_weights=None if paths.weights is None else jnp.swapaxes(paths.weights, 0, 1),
     )
-    over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0)  # pyright: ignore[reportArgumentType]
+    over_batch = StepInputs(None, 0, 0, 0, mask_axis, 0, 0, 0, 0)  # pyright: ignore[reportArgumentType]
     never = isinstance(criterion, Never) or num_particles == 1  # one particle is its own only ancestor
     if never and active.size * num_particles <= MAX_WEIGHTS:
-        propose_all = jax.vmap(lambda h, i: propose(model, h, num_particles, i), in_axes=(0, over_batch))
+        propose_all = jax.vmap(lambda h, i: propose(model, h, num_particles, i, paths), in_axes=(0, over_batch))
         particles, info = importance_filter(propose_all, start, criterion, inputs, active)
         info = without(info, keep)
     else:
-        weigh_all = jax.vmap(lambda p, i: weigh(model, criterion, p, i), in_axes=(0, over_batch))
+        weigh_all = jax.vmap(lambda p, i: weigh(model, criterion, p, i, paths), in_axes=(0, over_batch))
 
         def body(particles: Particles, inputs: StepInputs):
             particles, info = weigh_all(particles, inputs)
-            particles, ancestors = resample_batch(scheme, criterion, inputs.key, info, particles)
+            particles, ancestors = resample_batch(scheme, criterion, inputs.key, info, particles, paths)
             return particles, without(eqx.tree_at(lambda i: i.ancestors, info, ancestors), keep)
 
         particles, info = scan(body, start, inputs)
@@ -158,20 +177,40 @@ def _filter(
         ancestors=info.ancestors,
         latents=info.latents,
         particles=particles,
+        log_proposal=info.log_proposal,
+        discrete=_discrete_latents(model, past, full),
     )
 
 
 def resample_batch(
-    scheme: Scheme, criterion: Criterion, keys: Key[Array, " batch"], info: StepInfo, particles: Particles
+    scheme: Scheme | CarryingScheme,
+    criterion: Criterion,
+    keys: Key[Array, " batch"],
+    info: StepInfo,
+    particles: Particles,
+    paths: Paths,
 ) -> tuple[Particles, Int[Array, "batch particle"]]:
     """Resample the sequences that are due; steps where none is skip the work where it is worth skipping."""
 
     def resample_due(particles: Particles) -> tuple[Particles, Int[Array, "batch particle"]]:
-        return jax.vmap(lambda k, due, p: resample(scheme, k, due, p))(keys, info.resampled, particles)
+        return jax.vmap(lambda k, due, p: resample(scheme, k, due, p, paths))(keys, info.resampled, particles)
 
     if isinstance(criterion, Always) or particles.log_weights.shape[-1] <= SMALL:
         return resample_due(particles)
     return lax.cond(jnp.any(info.resampled), resample_due, lambda particles: (particles, info.ancestors), particles)
+
+
+def _discrete_latents(model: SequenceModel, past: PyTree, full: PyTree) -> bool:
+    """Whether the proposal's draws are discrete; nothing is computed for it."""
+    kinds = []
+
+    def look(past: PyTree, full: PyTree) -> None:
+        state = model.initial_state(past)
+        proposal = model.proposal(state, full, model.prior(state, past))
+        kinds.append(proposal.support is not None and proposal.is_discrete)
+
+    jax.eval_shape(look, *jax.tree.map(lambda leaf: leaf[0, 0], (past, full)))
+    return bool(kinds[0])
 
 
 def without(info: StepInfo, keep: frozenset[str]) -> StepInfo:

@@ -30,10 +30,10 @@ def importance_filter(
     """(final particles, what a person may want to see of all steps), [time, batch, ...]."""
 
     def body(state: PyTree, inputs: StepInputs) -> tuple[PyTree, tuple]:
-        latents, log_alpha, log_ratio, state = propose(state, inputs)
-        return state, (latents, log_alpha, log_ratio)
+        latents, log_alpha, log_ratio, state, log_proposal = propose(state, inputs)
+        return state, (latents, log_alpha, log_ratio, log_proposal)
 
-    state, (latents, log_alpha, log_ratio) = scan(body, start.state, inputs)
+    state, (latents, log_alpha, log_ratio, log_proposal) = scan(body, start.state, inputs)
     log_weights, log_increments = trajectory_weights(start.log_weights, log_alpha, active)
     num_particles = log_weights.shape[-1]
     info = StepInfo(
@@ -44,6 +44,7 @@ def importance_filter(
         log_weights=log_weights,
         ancestors=jnp.broadcast_to(jnp.arange(num_particles, dtype=jnp.int32), log_weights.shape),
         latents=latents,
+        log_proposal=log_proposal,
     )
     return Particles(state, log_weights[-1]), info
 

@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
-from fivo.resampling import Criterion, ESSBelow, Scheme, get_scheme
+from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Scheme, checked_scheme
 from fivo.smc.step import Particles, StepInfo, StepInputs, check_particles, initial_particles, smc_step, weight_dtype
 from fivo.smc.threefry import straight
 
@@ -22,7 +22,7 @@ class OnlineState(eqx.Module):
     past: PyTree
     memory: PyTree
     criterion: Criterion
-    scheme: Scheme = eqx.field(static=True)
+    scheme: Scheme | CarryingScheme = eqx.field(static=True)
 
 
 class OnlineResult(eqx.Module):
@@ -39,7 +39,7 @@ def init(
     *,
     num_particles: int,
     key: Key[Array, ""],
-    resampling: str | Scheme = "multinomial",
+    resampling: str | Scheme | CarryingScheme = "multinomial",
     criterion: Criterion = ESSBelow(0.5),
 ) -> OnlineState:
     """A filter that has seen nothing yet."""
@@ -49,6 +49,7 @@ def init(
             "this model's proposal reads future frames and cannot filter one frame at a time; use smc.filter on whole "
             "sequences, or a model without smoothing."
         )
+    scheme = checked_scheme(resampling, num_particles)
     past, memory = model.initial_memory()
     return OnlineState(
         particles=initial_particles(model, past, num_particles),
@@ -58,7 +59,7 @@ def init(
         past=past,
         memory=memory,
         criterion=criterion,
-        scheme=get_scheme(resampling),
+        scheme=scheme,
     )
 
 

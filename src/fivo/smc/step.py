@@ -1,7 +1,7 @@
 """One step of the particle filter (Algorithm 1 of the paper) for one sequence."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
-from fivo.resampling import Criterion, Never, Scheme
+from fivo.resampling import CarryingScheme, Criterion, Never, Scheme
 from fivo.smc.small import MANY_PARTICLES, write_out
 from fivo.smc.threefry import particle_keys
 from fivo.weights import effective_sample_size, normalize
@@ -36,15 +36,27 @@ class StepInputs(NamedTuple):
     past: PyTree
     full: PyTree
     past_next: PyTree
+    path_weights: Float[Array, " particle"] | None = None
+
+
+class Propagated(NamedTuple):
+    """One particle extended by one step; log q_t(z_t) only if a gradient needs it."""
+
+    latent: PyTree
+    log_likelihood: Float[Array, ""]
+    log_ratio: Float[Array, ""]
+    state: PyTree
+    log_proposal: Float[Array, ""] | None = None
 
 
 class Proposed(NamedTuple):
-    """Particles extended by one step: z_t, log α_t, log p_t(z_t) - log q_t(z_t) and h_{t+1}."""
+    """Particles extended by one step: z_t, log α_t, log p_t(z_t) - log q_t(z_t), h_{t+1} and maybe log q_t(z_t)."""
 
     latents: PyTree
     log_alpha: Float[Array, " particle"]
     log_ratio: Float[Array, " particle"]
     state: PyTree
+    log_proposal: Float[Array, " particle"] | None = None
 
 
 class StepInfo(eqx.Module):
@@ -61,10 +73,40 @@ class StepInfo(eqx.Module):
     log_weights: Float[Array, "*steps particle"]
     ancestors: Int[Array, "*steps particle"]
     latents: PyTree
+    log_proposal: Float[Array, "*steps particle"] | None = None
+
+
+class Paths(eqx.Module):
+    """Which ways from the parameters to log p̂ a derivative follows through a step; values are the same for all.
+
+    These are all ways but the choice of ancestors; `fivo.gradients` has others.
+    """
+
+    weights: ClassVar[Float[Array, "batch time particle"] | None] = None
+    """What the steps read as `path_weights`."""
+
+    def begin(self, state: PyTree) -> PyTree:
+        """What particles carry in place of h_1."""
+        return state
+
+    def propagate(self, model: SequenceModel, key: Key[Array, ""], state: PyTree, inputs: StepInputs) -> Propagated:
+        """One particle extended by one step."""
+        return propagate(model, key, state, inputs)
+
+    def resume(self, resampled: Bool[Array, ""], state: PyTree) -> PyTree:
+        """What they carry on with after a step, its resampling done."""
+        return state
+
+
+EVERY_PATH = Paths()
 
 
 def smc_step(
-    model: SequenceModel, scheme: Scheme, criterion: Criterion, particles: Particles, inputs: StepInputs
+    model: SequenceModel,
+    scheme: Scheme | CarryingScheme,
+    criterion: Criterion,
+    particles: Particles,
+    inputs: StepInputs,
 ) -> tuple[Particles, StepInfo]:
     """Propose, weight, and resample if the criterion says so."""
     particles, info = weigh(model, criterion, particles, inputs)
@@ -75,11 +117,11 @@ def smc_step(
 
 
 def weigh(
-    model: SequenceModel, criterion: Criterion, particles: Particles, inputs: StepInputs
+    model: SequenceModel, criterion: Criterion, particles: Particles, inputs: StepInputs, paths: Paths = EVERY_PATH
 ) -> tuple[Particles, StepInfo]:
     """Propose and weight; whether to resample is decided, everyone still is its own ancestor."""
     num_particles = particles.log_weights.shape[-1]
-    latents, log_alpha, log_ratio, state = propose(model, particles.state, num_particles, inputs)
+    latents, log_alpha, log_ratio, state, log_proposal = propose(model, particles.state, num_particles, inputs, paths)
     log_weights, log_increment = normalize(particles.log_weights + log_alpha)
     if inputs.active is not None:
         log_increment = jnp.where(inputs.active, log_increment, 0)
@@ -93,43 +135,54 @@ def weigh(
         log_weights=log_weights,
         ancestors=jnp.arange(num_particles, dtype=jnp.int32),
         latents=latents,
+        log_proposal=log_proposal,
     )
     return Particles(state, log_weights), info
 
 
 def resample(
-    scheme: Scheme, key: Key[Array, ""], resampled: Bool[Array, ""], particles: Particles
+    scheme: Scheme | CarryingScheme,
+    key: Key[Array, ""],
+    resampled: Bool[Array, ""],
+    particles: Particles,
+    paths: Paths = EVERY_PATH,
 ) -> tuple[Particles, Int[Array, " particle"]]:
     """Where it was decided, N particles drawn by weight, of equal weights; and everyone's ancestor."""
     log_weights = particles.log_weights
     num_particles = log_weights.shape[-1]
-    drawn = scheme(jax.random.split(key)[1], jax.lax.stop_gradient(log_weights), num_particles)
-    ancestors = jnp.where(resampled, drawn, jnp.arange(num_particles, dtype=jnp.int32))
-    state = jax.tree.map(lambda leaf: leaf[ancestors], particles.state)
+    key = jax.random.split(key)[1]
+    own = jnp.arange(num_particles, dtype=jnp.int32)
+    if isinstance(scheme, CarryingScheme):
+        carried = scheme.carry(key, log_weights, particles.state)
+        after = select(resampled, Particles(carried.state, carried.log_weights), particles)
+        return after, jnp.where(resampled, carried.ancestors, own)
+    drawn = scheme(key, jax.lax.stop_gradient(log_weights), num_particles)
+    ancestors = jnp.where(resampled, drawn, own)
+    state = paths.resume(resampled, jax.tree.map(lambda leaf: leaf[ancestors], particles.state))
     uniform = jnp.full_like(log_weights, -jnp.log(num_particles))
     return Particles(state, jnp.where(resampled, uniform, log_weights)), ancestors
 
 
-def propose(model: SequenceModel, state: PyTree, num_particles: int, inputs: StepInputs) -> Proposed:
+def propose(
+    model: SequenceModel, state: PyTree, num_particles: int, inputs: StepInputs, paths: Paths = EVERY_PATH
+) -> Proposed:
     """Extend every particle by z_t ~ q_t; a sequence that has ended stays as it is."""
     keys = particle_keys(jax.random.split(inputs.key)[0], num_particles)
 
-    def extend(key: Key[Array, ""], state: PyTree) -> tuple[PyTree, Float[Array, ""], Float[Array, ""], PyTree]:
-        return propagate(model, key, state, inputs)
+    def extend(key: Key[Array, ""], state: PyTree, weight: Float[Array, ""] | None) -> Propagated:
+        return paths.propagate(model, key, state, inputs._replace(path_weights=weight))
 
     extend = write_out(extend) if num_particles >= MANY_PARTICLES else extend
-    latents, log_likelihood, log_ratio, following = jax.vmap(extend)(keys, state)
+    latents, log_likelihood, log_ratio, following, log_proposal = jax.vmap(extend)(keys, state, inputs.path_weights)
     log_alpha = log_likelihood + log_ratio
     if inputs.active is not None:
         log_alpha = jnp.where(inputs.active, log_alpha, 0)
         log_ratio = jnp.where(inputs.active, log_ratio, 0)
         following = select(inputs.active, following, state)
-    return Proposed(latents, log_alpha, log_ratio, following)
+    return Proposed(latents, log_alpha, log_ratio, following, log_proposal)
 
 
-def propagate(
-    model: SequenceModel, key: Key[Array, ""], state: PyTree, inputs: StepInputs
-) -> tuple[PyTree, Float[Array, ""], Float[Array, ""], PyTree]:
+def propagate(model: SequenceModel, key: Key[Array, ""], state: PyTree, inputs: StepInputs) -> Propagated:
     """z_t ~ q_t, log g_t(x_t | z_t), log p_t(z_t) - log q_t(z_t) and h_{t+1} of one particle.
 
     Sampling and scoring stay inside this mapped function: a mapped distribution forgets its batch shape, and
@@ -145,7 +198,7 @@ def propagate(
     else:
         log_ratio = _cheap(_log_ratio)(prior, proposal, latent)
     following = model.advance(state, latent, inputs.past_next)
-    return latent, log_likelihood.astype(dtype), log_ratio.astype(dtype), following
+    return Propagated(latent, log_likelihood.astype(dtype), log_ratio.astype(dtype), following)
 
 
 def _cheap(score: Callable) -> Callable:

@@ -1,5 +1,6 @@
 """Training: a configuration, a dataset and a directory in; a run out."""
 
+from fivo.training.build import build_dataset
 from fivo.training.config import TrainConfig, dataset_setting, make_config, read_config
 from fivo.training.loop import train
 from fivo.training.run_directory import RunDirectory
@@ -11,6 +12,7 @@ __all__ = [
     "TrainConfig",
     "TrainState",
     "Trainer",
+    "build_dataset",
     "dataset_setting",
     "make_config",
     "read_config",

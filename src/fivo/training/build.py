@@ -1,22 +1,48 @@
 """Models, bounds and data of a configuration."""
 
+from pathlib import Path
+
 import numpy as np
 from jaxtyping import Array, Key
 
 from fivo.bounds import ELBO, FIVO, IWAE, Bound
-from fivo.data import Dataset
+from fivo.data import Dataset, load
+from fivo.errors import InputError
+from fivo.gradients import Gradient, Pathwise, get_gradient
 from fivo.models import SRNN, VRNN, BernoulliEmission, NormalEmission, SequenceModel
 from fivo.models.emissions import Emission
-from fivo.resampling import ESSBelow
+from fivo.models.latents import CategoricalLatent, NormalLatent
+from fivo.resampling import ESSBelow, bound_lost, get_scheme
 from fivo.training.config import TrainConfig
 
 MODELS = {"vrnn": VRNN, "srnn": SRNN}
+LATENTS = {"normal": NormalLatent, "categorical": CategoricalLatent}
+REPARAMETERISED = ("pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing")
+"""Gradients that follow latents through their draws."""
 BOUNDS = ("elbo", "iwae", "fivo")
+
+
+def build_dataset(config: TrainConfig, data_dir: str | Path | None = None) -> Dataset:
+    """The data of a configuration."""
+    return load(
+        config.dataset,
+        data_dir=data_dir,
+        split_seed=config.split_seed,
+        frame=config.frame,
+        rate=config.rate,
+        resample=config.resample,
+    )
 
 
 def build_model(config: TrainConfig, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of a configuration."""
-    return MODELS[config.model](build_emission(dataset), config.hidden, smoothing=config.smoothing, key=key)
+    return MODELS[config.model](
+        build_emission(dataset),
+        config.hidden,
+        latent=LATENTS[config.latent](config.hidden),
+        smoothing=config.smoothing,
+        key=key,
+    )
 
 
 def build_emission(dataset: Dataset) -> Emission:
@@ -25,23 +51,44 @@ def build_emission(dataset: Dataset) -> Emission:
     return BernoulliEmission(mean) if dataset.kind == "pianoroll" else NormalEmission(mean)
 
 
-def build_bound(name: str, num_particles: int, config: TrainConfig) -> Bound:
-    """A bound by name, resampling as configured. The ELBO averages over its samples."""
+def build_bound(
+    name: str,
+    num_particles: int,
+    config: TrainConfig,
+    *,
+    gradient: Gradient | None = None,
+    resampling: str | None = None,
+) -> Bound:
+    """A bound by name, resampling as configured unless said otherwise. The ELBO averages over its samples."""
+    gradient = Pathwise() if gradient is None else gradient
     if name == "elbo":
-        return ELBO(num_particles)
+        return ELBO(num_particles, gradient=gradient)
     if name == "iwae":
-        return IWAE(num_particles)
-    return FIVO(num_particles, resampling=config.resampling, criterion=ESSBelow(config.ess_threshold))
+        return IWAE(num_particles, gradient=gradient)
+    return FIVO(
+        num_particles,
+        resampling=resampling or config.resampling,
+        criterion=ESSBelow(config.ess_threshold),
+        gradient=gradient,
+    )
 
 
 def training_bound(config: TrainConfig) -> Bound:
     """The bound that is maximised; the ELBO takes its budget in sequences, not in samples."""
-    return build_bound(config.bound, 1 if config.bound == "elbo" else config.particles, config)
+    if config.latent == "categorical" and config.gradient in REPARAMETERISED:
+        raise InputError(
+            f"got categorical latents with the {config.gradient} gradient, which follows latents through their draws; "
+            "use --gradient score, or latent-score, which drops the resampling term."
+        )
+    gradient = get_gradient(config.gradient, config.baseline)
+    return build_bound(config.bound, 1 if config.bound == "elbo" else config.particles, config, gradient=gradient)
 
 
 def validation_bound(config: TrainConfig) -> Bound:
-    """The run's own bound, which selects the best step."""
-    return build_bound(config.bound, validation_particles(config), config)
+    """The run's own bound, which selects the best step; with multinomial resampling where the run's is no bound."""
+    lost = bound_lost(get_scheme(config.resampling))
+    resampling = "multinomial" if lost else config.resampling
+    return build_bound(config.bound, validation_particles(config), config, resampling=resampling)
 
 
 def validation_particles(config: TrainConfig) -> int:

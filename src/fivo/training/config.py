@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from fivo.data.registry import KNOWN
+from fivo.data.speech.timit import NAME as TIMIT
 from fivo.errors import InputError
 
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -20,11 +21,24 @@ class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     dataset: str = "bach"
     model: Literal["vrnn", "srnn"] = "vrnn"
     smoothing: bool = False
+    latent: Literal["normal", "categorical"] = "normal"
     hidden: Positive = 32
     bound: Literal["elbo", "iwae", "fivo"] = "fivo"
     particles: Positive = 4
-    resampling: Literal["multinomial", "stratified", "systematic", "residual"] = "multinomial"
+    resampling: Literal["multinomial", "stratified", "systematic", "residual", "soft", "relaxed", "transport"] = (
+        "multinomial"
+    )
     ess_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    gradient: Literal[
+        "pathwise",
+        "resampling-score",
+        "latent-score",
+        "score",
+        "doubly-reparameterised",
+        "sticking-the-landing",
+        "stop-gradient",
+    ] = "pathwise"
+    baseline: Literal["none", "moving-average", "filters", "particles"] = "none"
     learning_rate: Annotated[float, Meta(gt=0, le=1)] = 3e-4
     batch_size: Positive = 4
     steps: Positive = 20_000
@@ -36,6 +50,14 @@ class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Validations without improvement before training stops; 0 never stops early."""
     log_every: Positive = 100
     tensorboard: bool = False
+    frame: Positive = 200
+    """Samples of a frame, for recordings."""
+    rate: Positive = 16_000
+    """Samples a second of the recordings."""
+    resample: bool = False
+    """Convert recordings of other rates."""
+    split_seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
+    """Draws the splits of a folder that has no sub-folders for them."""
 
     @property
     def sequences_per_step(self) -> int:
@@ -61,7 +83,7 @@ def make_config(settings: dict[str, Any]) -> TrainConfig:
 def dataset_setting(dataset: str) -> str:
     """A known name as it is, a path made absolute: a run finds its data again from anywhere."""
     path = os.path.expanduser(dataset)
-    return dataset if dataset in KNOWN or not os.path.exists(path) else os.path.abspath(path)
+    return dataset if dataset in (*KNOWN, TIMIT) or not os.path.exists(path) else os.path.abspath(path)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:

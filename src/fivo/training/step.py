@@ -12,7 +12,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from fivo.batch import Batch
-from fivo.bounds import Bound, BoundResult
+from fivo.bounds import Bound, BoundResult, learned
 from fivo.models import SequenceModel
 from fivo.training.compiling import compiler_options
 
@@ -32,6 +32,8 @@ class TrainState(NamedTuple):
 
     parameters: PyTree
     optimiser: PyTree
+    bound: PyTree = None
+    """The arrays of the bound itself, which a moving average among its settings changes; mostly none."""
 
 
 class Trainer:
@@ -59,7 +61,8 @@ class Trainer:
         """The state of the untrained model."""
         # Copies: a step reuses the buffers, and the model's own stay the caller's.
         parameters = jax.tree.map(jnp.copy, trainable(self.template))
-        return TrainState(parameters, self.adam.init(parameters))
+        bound = jax.tree.map(jnp.copy, eqx.filter(self.bound, eqx.is_array))
+        return TrainState(parameters, self.adam.init(parameters), bound)
 
     def model(self, state: TrainState) -> SequenceModel:
         """The model as trained so far."""
@@ -76,41 +79,50 @@ class Trainer:
     def _take(self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
         if len(batches) == 1:
             return self._whole_step(state, batches[0], key, self.learning_rate)
-        total = self._nothing(state.parameters)
+        total = self._nothing(state)
         for index, batch in enumerate(batches):
-            total = self._accumulate(state.parameters, total, batch, jax.random.fold_in(key, index))
+            total = self._accumulate((state.parameters, state.bound), total, batch, jax.random.fold_in(key, index))
         return self._update(state, total, len(batches), self.learning_rate)
 
-    def _gradient(self, parameters: PyTree, batch: Batch, key: Key[Array, ""]) -> tuple[PyTree, Metrics]:
+    def _gradient(self, now: tuple[PyTree, PyTree], batch: Batch, key: Key[Array, ""]) -> "Outcome":
         self.compilations += 1  # runs when traced, which is once per shape
-        loss = partial(negative_bound, self.template, self.bound, batch, key)
+        parameters, bound = now[0], eqx.combine(now[1], self.bound)
+        loss = partial(negative_bound, self.template, bound, batch, key)
         gradient, result = jax.grad(loss, has_aux=True)(parameters)
-        return gradient, summarise(result, batch)
+        return Outcome(gradient, summarise(result, batch), eqx.filter(learned(bound, result, batch), eqx.is_array))
 
     def _step(
         self, state: TrainState, batch: Batch, key: Key[Array, ""], learning_rate: Float[Array, ""]
     ) -> tuple[TrainState, Metrics]:
-        return self._apply(state, self._gradient(state.parameters, batch, key), 1, learning_rate)
+        return self._apply(state, self._gradient((state.parameters, state.bound), batch, key), 1, learning_rate)
 
     def _add_gradient(
-        self, parameters: PyTree, total: tuple[PyTree, Metrics], batch: Batch, key: Key[Array, ""]
-    ) -> tuple[PyTree, Metrics]:
-        return jax.tree.map(jnp.add, total, self._gradient(parameters, batch, key))
+        self, now: tuple[PyTree, PyTree], total: "Outcome", batch: Batch, key: Key[Array, ""]
+    ) -> "Outcome":
+        return jax.tree.map(jnp.add, total, self._gradient(now, batch, key))
 
     def _apply(
         self,
         state: TrainState,
-        total: tuple[PyTree, Metrics],
+        total: "Outcome",
         count: int | Int[Array, ""],
         learning_rate: Float[Array, ""],
     ) -> tuple[TrainState, Metrics]:
-        gradient, metrics = jax.tree.map(lambda leaf: leaf / count, total)
+        gradient, metrics, bound = jax.tree.map(lambda leaf: leaf / count, total)
         metrics = metrics._replace(gradient_norm=optax.tree.norm(gradient))
         directions, optimiser = self.adam.update(gradient, state.optimiser)
         parameters = jax.tree.map(
             lambda leaf, direction: leaf - learning_rate.astype(leaf.dtype) * direction, state.parameters, directions
         )
-        return TrainState(parameters, optimiser), metrics
+        return TrainState(parameters, optimiser, bound), metrics
+
+
+class Outcome(NamedTuple):
+    """What a batch has to say: the gradient, metrics, and the bound's arrays for the next step."""
+
+    gradient: PyTree
+    metrics: Metrics
+    bound: PyTree
 
 
 def trainable(model: SequenceModel) -> PyTree:
@@ -123,9 +135,10 @@ def with_parameters(model: SequenceModel, parameters: PyTree) -> SequenceModel:
     return eqx.combine(parameters, model)
 
 
-def nothing(parameters: PyTree) -> tuple[PyTree, Metrics]:
-    """The gradient and the metrics of no batch."""
-    return jax.tree.map(jnp.zeros_like, parameters), Metrics(*(jnp.zeros(()) for _ in Metrics._fields))
+def nothing(state: TrainState) -> Outcome:
+    """What no batch has to say."""
+    gradient, bound = jax.tree.map(jnp.zeros_like, (state.parameters, state.bound))
+    return Outcome(gradient, Metrics(*(jnp.zeros(()) for _ in Metrics._fields)), bound)
 
 
 def negative_bound(

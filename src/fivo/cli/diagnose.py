@@ -1,0 +1,171 @@
+"""`fivo diagnose`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+
+def diagnose(
+    run: Path,
+    *,
+    particles: str = "4,16,64,256",
+    split: str = "test",
+    sequences: int = 16,
+    repeats: int = 8,
+    lineage: str = "test:0",
+    lineage_particles: int = 12,
+    seed: int = 0,
+    out: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    data_dir: Path | None = None,
+) -> None:
+    """How tight a run's bound is, and what limits it: its proposal, its particles, or the model.
+
+    Parameters
+    ----------
+    run
+        The run's directory.
+    particles
+        Numbers of particles to compare, separated by commas; the run's own is added.
+    split
+        train, valid or test.
+    sequences
+        How many sequences of the split, evenly chosen.
+    repeats
+        Independent filters of each, for variances and standard errors.
+    lineage
+        Whose particles to draw: SPLIT:INDEX.
+    lineage_particles
+        How many particles to draw.
+    seed
+        Of everything random.
+    out
+        Where diagnosis.json, diagnosis.svg and lineage.svg go. [RUN/diagnosis]
+    as_json
+        Print one JSON object instead of a table.
+    data_dir
+        Where datasets are looked up first.
+    """
+    from fivo.cli.caching import compilation_cache
+    from fivo.cli.progress import Bar
+    from fivo.evaluation import diagnose as diagnose_run
+    from fivo.evaluation import open_run, trace_lineage
+    from fivo.files import write_atomically
+    from fivo.report import write_lineage
+
+    ladder = _numbers(particles)
+    chosen, index = _sequence(lineage)
+    compilation_cache()
+    trained = open_run(run, data_dir=data_dir)
+    with Bar("diagnosing") as bar:
+        result = diagnose_run(
+            trained,
+            particles=ladder,
+            split=split,
+            num_sequences=sequences,
+            repeats=repeats,
+            seed=seed,
+            progress=lambda done, total: bar.update(done, total=total),
+        )
+    traced = trace_lineage(trained, chosen, index, num_particles=lineage_particles, seed=seed)
+    folder = run / "diagnosis" if out is None else out
+    write_atomically(folder / "diagnosis.json", (json.dumps(result, allow_nan=False, indent=2) + "\n").encode())
+    _plot(folder / "diagnosis.svg", result)
+    write_lineage(folder / "lineage.svg", *traced, title=f"Particles of {lineage}, N = {lineage_particles}")
+    if as_json:
+        print(json.dumps(result, allow_nan=False))
+    else:
+        _print(result, folder)
+
+
+def _numbers(particles: str) -> list[int]:
+    from fivo.errors import InputError
+
+    try:
+        return [int(part) for part in particles.split(",")]
+    except ValueError:
+        raise InputError(f"got --particles {particles!r} where numbers separated by commas were expected.") from None
+
+
+def _sequence(lineage: str) -> tuple[str, int]:
+    from fivo.errors import InputError
+
+    split, _, index = lineage.partition(":")
+    if not index.isdigit():
+        raise InputError(f"got --lineage {lineage!r} where SPLIT:INDEX was expected, say test:3.")
+    return split, int(index)
+
+
+def _plot(path: Path, result: dict[str, Any]) -> None:
+    from fivo.report import Line, Panel, panels
+
+    rows = result["rows"]
+    numbers = [row["particles"] for row in rows]
+
+    def over_time(field: str, title: str, unit: str) -> Panel:
+        lines = []
+        for row in rows:
+            values = row["over_time"][field]
+            lines.append(Line(f"N = {row['particles']}", list(range(1, len(values) + 1)), values))
+        return Panel(lines, title, "step", unit)
+
+    bound = Line("bound", numbers, [row["bound"] for row in rows], [row["standard_error"] for row in rows])
+    gaps = [
+        Line("½ relative variance of p̂", numbers, [row["half_variance"] for row in rows]),
+        Line("½ variance of log p̂", numbers, [row["half_log_variance"] for row in rows]),
+        Line("sandwich, simulated data", numbers, [row["sandwich"]["gap"] for row in rows]),
+    ]
+    panels(
+        path,
+        [
+            Panel([bound], "Bound", "particles N", "nats per step", log_x=True),
+            Panel(gaps, "Estimates of the gap", "particles N", "nats per step", log_x=True, log_y=True),
+            over_time("ess", "Effective sample size", "share of N"),
+            over_time("resampled", "Resampling", "share of filters"),
+            over_time("kl", "KL(q‖p)", "nats"),
+            over_time("ancestors", "Ancestors of the last particles", "share of N"),
+        ],
+    )
+
+
+def _print(result: dict[str, Any], folder: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    headings = (
+        "N",
+        "bound",
+        "± s.e.",
+        "rel. var. of p̂",
+        "½ var.",
+        "½ var. log p̂",
+        "sandwich",
+        "ESS/N",
+        "resampled",
+        "KL",
+    )
+    config = result["config"]
+    table = Table(title=f"{config['model'].upper()} on {config['dataset']}, {result['split']}, nats per step")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in result["rows"]:
+        own = " (own)" if row["particles"] == result["own_particles"] else ""
+        table.add_row(
+            f"{row['particles']}{own}",
+            f"{row['bound']:.3f}",
+            f"{row['standard_error']:.3f}",
+            f"{row['relative_variance']:.3g}",
+            f"{row['half_variance']:.3f}",
+            f"{row['half_log_variance']:.3f}",
+            f"{row['sandwich']['gap']:.3f} ± {row['sandwich']['standard_error']:.3f}",
+            f"{row['ess']:.2f}",
+            f"{row['resampled']:.2f}",
+            f"{row['kl']:.3f}",
+        )
+    console = Console()
+    console.print(table)
+    for sentence in result["verdict"]["sentences"]:
+        console.print(sentence)
+    console.print(f"wrote diagnosis.json, diagnosis.svg and lineage.svg to {folder}", soft_wrap=True)

@@ -1,0 +1,49 @@
+"""Waveforms as frames: standardised by the training samples, cut, and filled up with zeros."""
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Float32, Shaped
+
+from fivo.data.dataset import Scaling
+from fivo.errors import InputError
+
+
+class SampleMoments:
+    """The mean and standard deviation of all samples, gathered a recording at a time."""
+
+    def __init__(self) -> None:
+        self.count, self.total, self.squares = 0, 0.0, 0.0
+
+    def add(self, samples: Shaped[np.ndarray, " _samples"]) -> None:
+        wide = samples.astype(np.float64)
+        self.count += len(wide)
+        self.total += float(wide.sum())
+        self.squares += float(wide @ wide)
+
+    def scaling(self, where: str) -> Scaling:
+        """What standardises these samples."""
+        mean = self.total / self.count
+        variance = self.squares / self.count - mean**2
+        if not variance > 1e-12 * max(mean**2, 1e-12):
+            raise InputError(f"{where}: all training samples are {mean:g}, silence; give it recordings with a sound.")
+        return Scaling(mean, math.sqrt(variance))
+
+
+def num_frames(num_samples: int, frame: int) -> int:
+    """How many frames a recording makes, the partial last one included."""
+    return -(-num_samples // frame)
+
+
+def as_frames(
+    samples: Shaped[np.ndarray, " _samples"], frame: int, scaling: Scaling
+) -> Float32[np.ndarray, "_time _frame"]:
+    """Standardised frames; the last one is filled up with zeros, which are the training mean."""
+    frames = np.zeros((num_frames(len(samples), frame), frame), np.float32)
+    frames.reshape(-1)[: len(samples)] = scaling.standardise(samples)
+    return frames
+
+
+def as_samples(frames: Float[np.ndarray, "_time _frame"], scaling: Scaling) -> Float32[np.ndarray, " _samples"]:
+    """The waveform of standardised frames, in the unit of 16-bit samples."""
+    return scaling.restore(frames.reshape(-1))

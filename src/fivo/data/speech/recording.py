@@ -1,0 +1,66 @@
+"""One recording, whatever its format."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Shaped
+
+from fivo.data.compression import read_raw
+from fivo.data.speech import flac, nist, riff
+from fivo.data.speech.rates import convert_rate
+from fivo.errors import InputError
+
+SUFFIXES = (".wav", ".flac", ".sph", ".nist")
+PAPER_RATE = 16_000
+"""Samples per second of TIMIT."""
+
+
+class Recording(NamedTuple):
+    """Mono samples, int16 or float32 in the unit of 16-bit samples, and how many there are in a second."""
+
+    samples: Shaped[np.ndarray, " _samples"]
+    rate: int
+
+
+def read_recording(path: str | Path) -> Recording:
+    """A WAV, NIST SPHERE or FLAC file; the content says which, not the name: TIMIT's NIST files are called .WAV."""
+    return decode(read_raw(Path(path)), str(path))
+
+
+def decode(content: bytes, where: str) -> Recording:
+    """A recording from the bytes of its file."""
+    readers = {riff.MAGIC: riff.read_riff, nist.MAGIC: nist.read_nist, flac.MAGIC: flac.read_flac}
+    reader = next((reader for magic, reader in readers.items() if content.startswith(magic)), None)
+    if content.startswith(nist.SHORTEN_MAGIC):
+        nist.refuse_shorten(where)
+    if reader is None:
+        raise InputError(
+            f"{where} starts like neither a WAV, a NIST SPHERE nor a FLAC file; convert it to a 16-bit WAV file."
+        )
+    samples, rate = reader(content, where)
+    if not len(samples):
+        raise InputError(f"{where} is empty: it has no sample; remove it.")
+    if rate < 1:
+        raise InputError(f"{where} has a rate of {rate} Hz; it is damaged, so get a fresh copy.")
+    if samples.dtype.kind == "f" and not np.isfinite(samples).all():
+        raise InputError(f"{where} has samples that are not finite; repair or remove it.")
+    return Recording(samples, rate)
+
+
+def read_at_rate(path: str | Path, rate: int, *, resample: bool) -> Recording:
+    """A recording that has the given rate, or is converted to it if that is allowed."""
+    return at_rate(read_recording(path), rate, resample, str(path))
+
+
+def at_rate(recording: Recording, rate: int, resample: bool, where: str) -> Recording:
+    """A recording of the given rate."""
+    if recording.rate == rate:
+        return recording
+    if not resample:
+        raise InputError(
+            f"{where} has {recording.rate} samples a second where {rate} were expected; resample it, say with "
+            f"`sox IN -r {rate} OUT`, or pass --resample to have it done in memory (or --rate {recording.rate} to "
+            "model recordings of this rate)."
+        )
+    return Recording(convert_rate(recording.samples, recording.rate, rate), rate)

@@ -1,0 +1,259 @@
+"""How tight a trained model's bound is, and what to do about it."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import msgspec
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from fivo.batch import Batch
+from fivo.bounds import sandwich
+from fivo.data import SPLITS
+from fivo.errors import InputError
+from fivo.evaluation.run import Run
+from fivo.evaluation.verdict import judge
+from fivo.models import SequenceModel, simulate
+from fivo.resampling import Criterion, ESSBelow, Never
+from fivo.smc import filter, lineages
+from fivo.smc.filter import kept
+from fivo.training.compiling import compiler_options
+from fivo.training.scoring import device_batch, scoring_plan
+
+PARTICLES = (4, 16, 64, 256)
+MOST_PARTICLES_AT_ONCE = 2**14
+
+
+class Filtering(NamedTuple):
+    """How a model is filtered while it is diagnosed."""
+
+    resampling: str
+    criterion: Criterion
+    own_particles: int
+    """The number it was trained with."""
+
+
+def diagnose(
+    run: Run,
+    *,
+    particles: Sequence[int] = PARTICLES,
+    split: str = "test",
+    num_sequences: int = 16,
+    repeats: int = 8,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Any]:
+    """The diagnosis of a run on some sequences of a split, evenly chosen; everything that `fivo diagnose` shows."""
+    if split not in SPLITS:
+        raise InputError(f"got split {split!r} where one of {', '.join(SPLITS)} was expected.")
+    available = run.dataset.splits[split]
+    if num_sequences < 1:
+        raise InputError(f"got {num_sequences} sequences where at least 1 was expected.")
+    chosen = np.unique(np.linspace(0, len(available) - 1, min(num_sequences, len(available))).astype(int))
+    found = diagnose_model(
+        run.model,
+        [np.asarray(available[i]) for i in chosen],
+        filtering_of(run),
+        particles=particles,
+        repeats=repeats,
+        seed=seed,
+        progress=progress,
+    )
+    about = {"split": split, "sequences": chosen.tolist(), "seed": seed, "steps": run.step}
+    return {**about, **found, "config": msgspec.to_builtins(run.config)}
+
+
+def filtering_of(run: Run) -> Filtering:
+    """A run's own filter; runs trained with the ELBO or IWAE never resample."""
+    config = run.config
+    if config.bound == "fivo":
+        return Filtering(config.resampling, ESSBelow(config.ess_threshold), config.particles)
+    return Filtering("multinomial", Never(), 1 if config.bound == "elbo" else config.particles)
+
+
+def diagnose_model(
+    model: SequenceModel,
+    sequences: Sequence[np.ndarray],
+    filtering: Filtering,
+    *,
+    particles: Sequence[int] = PARTICLES,
+    repeats: int = 8,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Any]:
+    """The diagnosis of any model on given sequences [time, dim]."""
+    if not particles or min(particles) < 1:
+        raise InputError(f"got particles {list(particles)} where whole numbers of at least 1 were expected.")
+    if repeats < 2:
+        raise InputError(f"got {repeats} repeats where at least 2 were expected, for a variance.")
+    ladder = sorted({filtering.own_particles, *particles})
+    keys = jax.random.split(jax.random.key(seed), (len(ladder), 2))
+    rows = []
+    for rung, num_particles in enumerate(ladder):
+        row = _on_data(model, sequences, filtering, num_particles, repeats, keys[rung, 0])
+        row["sandwich"] = _on_simulations(model, sequences, filtering, num_particles, repeats, keys[rung, 1])
+        rows.append(row)
+        progress(rung + 1, len(ladder))
+    verdict = judge(rows, filtering.own_particles)
+    return {
+        "own_particles": filtering.own_particles,
+        "repeats": repeats,
+        "rows": rows,
+        "verdict": {"culprit": verdict.culprit, "sentences": verdict.sentences},
+    }
+
+
+def _on_data(
+    model: SequenceModel,
+    sequences: Sequence[np.ndarray],
+    filtering: Filtering,
+    num_particles: int,
+    repeats: int,
+    key: Key[Array, ""],
+) -> dict[str, Any]:
+    """Bound, variance and what happens over time, averaged over repeats and sequences."""
+    lengths = np.array([len(x) for x in sequences])
+    log_evidence = np.zeros((repeats, len(sequences)))
+    sums = {name: np.zeros(lengths.max()) for name in ("ess", "resampled", "kl", "ancestors")}
+    for repeat in range(repeats):
+        sequence_keys = jax.random.split(jax.random.fold_in(key, repeat), len(sequences))
+        for indices, padded_length in scoring_plan(lengths, num_particles, passes=repeats):
+            batch = device_batch(sequences, indices, padded_length)
+            seen = _filtered()(model, batch, sequence_keys[np.maximum(indices, 0)], filtering[:2], num_particles)
+            real = indices >= 0
+            log_evidence[repeat, indices[real]] = np.asarray(seen["log_evidence"])[real]
+            for name, total in sums.items():
+                values = np.asarray(seen[name], np.float64)[real]
+                active = np.arange(padded_length) < lengths[indices[real]][:, None]
+                total[:padded_length] += np.where(active, values, 0).sum(axis=0)[: len(total)]
+    if not np.isfinite(log_evidence).all():
+        raise InputError(
+            "a sequence is impossible under this model (its estimate is not finite); diagnose another split."
+        )
+    steps = lengths.sum()
+    alive = repeats * (np.arange(lengths.max()) < lengths[:, None]).sum(axis=0)
+    over_time = {name: total / alive for name, total in sums.items()}
+    per_step = {name: float(total.sum() / (repeats * steps)) for name, total in sums.items()}
+    rates = log_evidence.sum(axis=1) / steps
+    relative = log_evidence - log_evidence.max(axis=0)
+    ratios = np.exp(relative) / np.exp(relative).mean(axis=0)
+    variances = ratios.var(axis=0, ddof=1)
+    return {
+        "particles": num_particles,
+        "bound": float(rates.mean()),
+        "standard_error": float(rates.std(ddof=1) / np.sqrt(repeats)),
+        "relative_variance": float(variances.mean()),
+        "half_variance": float(variances.sum() / 2 / steps),
+        "half_log_variance": float(log_evidence.var(axis=0, ddof=1).sum() / 2 / steps),
+        "ess": per_step["ess"] / num_particles,
+        "resampled": per_step["resampled"],
+        "kl": per_step["kl"],
+        "ancestors": per_step["ancestors"] / num_particles,
+        "over_time": {
+            "ess": (over_time["ess"] / num_particles).tolist(),
+            "resampled": over_time["resampled"].tolist(),
+            "kl": over_time["kl"].tolist(),
+            "ancestors": (over_time["ancestors"] / num_particles).tolist(),
+        },
+    }
+
+
+def _on_simulations(
+    model: SequenceModel,
+    sequences: Sequence[np.ndarray],
+    filtering: Filtering,
+    num_particles: int,
+    repeats: int,
+    key: Key[Array, ""],
+) -> dict[str, float]:
+    """The sandwich on data simulated from the model, as many and as long as the given ones in every repeat."""
+    lengths = np.array([len(x) for x in sequences])
+    at_once = max(1, MOST_PARTICLES_AT_ONCE // num_particles)
+    lower, upper = np.zeros((repeats, len(sequences))), np.zeros((repeats, len(sequences)))
+    for repeat in range(repeats):
+        keys = jax.random.split(jax.random.fold_in(key, repeat), len(sequences))
+        for start in range(0, len(sequences), at_once):
+            part = slice(start, start + at_once)
+            bounds = _simulated()(
+                model,
+                jnp.asarray(lengths[part], jnp.int32),
+                keys[part],
+                filtering[:2],
+                num_particles,
+                int(lengths.max()),
+            )
+            lower[repeat, part], upper[repeat, part] = np.asarray(bounds[0]), np.asarray(bounds[1])
+    gaps = (upper - lower).sum(axis=1) / lengths.sum()
+    return {
+        "lower": float(lower.mean(axis=0).sum() / lengths.sum()),
+        "upper": float(upper.mean(axis=0).sum() / lengths.sum()),
+        "gap": float(gaps.mean()),
+        "standard_error": float(gaps.std(ddof=1) / np.sqrt(repeats)),
+    }
+
+
+def _filter(
+    model: SequenceModel, batch: Batch, keys: Key[Array, " batch"], filtering: tuple, num_particles: int
+) -> dict[str, Array]:
+    resampling, criterion = filtering
+    result = filter(
+        model,
+        batch,
+        num_particles=num_particles,
+        key=keys,
+        resampling=resampling,
+        criterion=criterion,
+        keep=("ancestors",),
+    )
+    return {
+        "log_evidence": result.log_evidence,
+        "ess": result.ess,
+        "resampled": result.resampled,
+        "kl": result.kl,
+        "ancestors": distinct(lineages(kept(result.ancestors))),
+    }
+
+
+def distinct(indices: Int[Array, "batch time particle"]) -> Int[Array, "batch time"]:
+    """How many different particles of each step have descendants at the last one."""
+    hit = jnp.zeros(indices.shape, jnp.int32)
+    return jnp.sum(jax.vmap(jax.vmap(lambda row, index: row.at[index].set(1)))(hit, indices), axis=-1)
+
+
+def _simulate(
+    model: SequenceModel,
+    lengths: Int[Array, " batch"],
+    keys: Key[Array, " batch"],
+    filtering: tuple,
+    num_particles: int,
+    num_steps: int,
+) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
+    resampling, criterion = filtering
+    drawn = jax.vmap(lambda key: simulate(model, num_steps, key=key))(keys)
+    batch = Batch(drawn.observations, lengths)
+    # Residual resampling has no conditional form; both sides of the sandwich then draw independently.
+    resampling = "multinomial" if resampling == "residual" else resampling
+    bounds = sandwich(
+        model,
+        batch,
+        drawn.latents,
+        num_particles=num_particles,
+        key=jax.random.fold_in(keys[0], 1),
+        resampling=resampling,
+        criterion=criterion,
+    )
+    return bounds.lower, bounds.upper
+
+
+@cache
+def _filtered() -> Callable[..., dict[str, Array]]:
+    """Made at first use: importing a library must not choose a device."""
+    return jax.jit(_filter, static_argnums=(3, 4), compiler_options=compiler_options())
+
+
+@cache
+def _simulated() -> Callable[..., tuple[Array, Array]]:
+    return jax.jit(_simulate, static_argnums=(3, 4, 5), compiler_options=compiler_options())

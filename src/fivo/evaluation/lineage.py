@@ -1,0 +1,40 @@
+"""The particles of one sequence and who descends from whom: the data of the paper's Figure 1."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fivo.batch import Batch
+from fivo.errors import InputError
+from fivo.evaluation.diagnosis import filtering_of
+from fivo.evaluation.run import Run
+from fivo.smc import filter
+from fivo.smc.filter import kept
+
+
+class Lineage(NamedTuple):
+    """Particles step by step: ancestors[t, i] is the particle of step t that particle i of step t + 1 continues."""
+
+    ancestors: Int[np.ndarray, "time particle"]
+    weights: Float[np.ndarray, "time particle"]
+    resampled: Bool[np.ndarray, " time"]
+
+
+def trace_lineage(run: Run, split: str, index: int, *, num_particles: int = 12, seed: int = 0) -> Lineage:
+    """Run the filter of a run once on one of its sequences."""
+    sequences = run.dataset.splits.get(split, ())
+    if not 0 <= index < len(sequences):
+        raise InputError(f"got the sequence {split}:{index}; expected SPLIT:INDEX, with INDEX below {len(sequences)}.")
+    filtering = filtering_of(run)
+    result = filter(
+        run.model,
+        Batch.from_sequences([np.asarray(sequences[index], np.float32)]),
+        num_particles=num_particles,
+        key=jax.random.key(seed),
+        resampling=filtering.resampling,
+        criterion=filtering.criterion,
+    )
+    weights = np.exp(np.asarray(kept(result.log_weights)[0], np.float64))
+    return Lineage(np.asarray(kept(result.ancestors)[0]), weights, np.asarray(result.resampled[0]))

@@ -1,0 +1,29 @@
+"""Stop-gradient resampling: weights remember what they were drawn with (Ścibior and Wood 2021)."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Key, PyTree
+
+from fivo.resampling.carrying import Carried, pick, uniform_weights
+
+
+class StopGradient(eqx.Module):
+    """Any scheme of expected offspring N w; after it every weight is w / (N ⊥w), where ⊥ hides from derivatives.
+
+    Values are the scheme's own. The derivative of p̂ becomes unbiased for that of p(x): by linearity, as the average
+    over ancestors of ∇w / w is Σ ∇w.
+    """
+
+    scheme: Any = eqx.field(static=True)
+
+    def check(self, num_particles: int) -> None:
+        """Any number will do."""
+
+    def carry(self, key: Key[Array, ""], log_weights: Float[Array, " particle"], state: PyTree) -> Carried:
+        held = lax.stop_gradient(log_weights)
+        ancestors = self.scheme(key, held, log_weights.shape[0])
+        slope = jnp.where(jnp.isneginf(held), 0, log_weights - jnp.where(jnp.isneginf(held), 0, held))
+        return Carried(ancestors, pick(state, ancestors), uniform_weights(log_weights) + slope[ancestors])

@@ -1,0 +1,62 @@
+"""docs/speech.md: its walk through everything is run, every other command is one that exists, AN4 is what it says."""
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+
+from fivo.cli import app
+from fivo.data import load
+from tests.cli.commands import run
+from tests.music import cache as cache
+from tests.music import quickly_compiled as quickly_compiled
+from tests.test_docs import code_of
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "speech.md"
+AN4 = ROOT.parent / "shared" / "data" / "speech" / "an4"
+
+
+def commands(pattern: str) -> list[list[str]]:
+    """The lines of shell blocks, as words."""
+    blocks = re.findall(pattern, PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    return [shlex.split(line) for block in blocks for line in block.splitlines()]
+
+
+def test_the_walk(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.py").write_text(code_of(PAGE))
+    runpy.run_path(str(tmp_path / "page.py"))
+    walk = commands(r"^<!-- run -->\n```sh\n(.*?)^```$")
+    assert [words[1] for words in walk] == ["train", "train", "evaluate", "sample"]
+    for words in walk:
+        outcome = run(capsys, *words[1:])
+        assert outcome.code == 0, outcome.err
+        if words[1] == "evaluate":
+            assert "relative to runs/elbo" in outcome.out
+    assert (tmp_path / "continued.wav").stat().st_size == 44 + 2 * 200 * 82
+
+
+@pytest.mark.parametrize(
+    "words", [words for words in commands(r"^```sh\n(.*?)^```$") if words[0] == "fivo"], ids=" ".join
+)
+def test_every_command_can_be_given(words):
+    app.parse_args(
+        [word.replace("BOUND", "fivo").replace("STEPS", "2000") for word in words[1:]],
+        exit_on_error=False,
+        print_error=False,
+    )
+
+
+def test_an4_is_what_the_page_says(tmp_path, monkeypatch):
+    if not AN4.is_dir():
+        pytest.skip("AN4 is not beside the checkout (../shared/data/speech/an4)")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for split, source in (("train", "an4_clstk"), ("test", "an4test_clstk")):
+        (tmp_path / "an4").mkdir(exist_ok=True)
+        (tmp_path / "an4" / split).symlink_to(AN4 / "wav" / source)
+    dataset = load(tmp_path / "an4")
+    assert dataset.counts == {"train": (696, 149_264), "valid": (74, 16_160), "test": (130, 28_560)}
+    assert dataset.scaling.deviation == pytest.approx(1089.4399, abs=1e-3)

@@ -1,0 +1,123 @@
+"""Three models with a known culprit, told apart; and a trained run taken through the whole diagnosis."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fivo
+from fivo.evaluation import diagnose, diagnose_model, trace_lineage
+from fivo.evaluation.diagnosis import Filtering, distinct
+from fivo.models import LinearGaussian, simulate
+from fivo.resampling import ESSBelow
+from fivo.smc import lineages
+from tests.sentences import assert_one_sentence
+
+NUM_STEPS, LADDER, REPEATS = 20, (2, 64), 8
+
+
+def autoregression(noise: float, proposal: str = "prior") -> LinearGaussian:
+    return LinearGaussian(
+        transition_matrix=jnp.array([[0.9]]),
+        transition_covariance=jnp.array([[0.3]]),
+        emission_matrix=jnp.array([[1.0]]),
+        emission_covariance=jnp.array([[noise]]),
+        initial_mean=jnp.array([0.0]),
+        initial_covariance=jnp.array([[1.0]]),
+        proposal=proposal,
+    )
+
+
+def sequences(model: LinearGaussian, scale: float = 1.0) -> list[np.ndarray]:
+    keys = jax.random.split(jax.random.key(0), 8)
+    return [scale * np.asarray(simulate(model, NUM_STEPS, key=key).observations) for key in keys]
+
+
+CASES = {
+    # Almost noiseless observations: a bootstrap proposal hits them with one particle in hundreds.
+    "proposal": (autoregression(3e-5), sequences(autoregression(3e-5))),
+    # The prior is a fair proposal, but two particles are too few.
+    "particles": (autoregression(1.0), sequences(autoregression(1.0))),
+    # The best proposal there is, and data three times as large as the model has them.
+    "model": (autoregression(4.0, "optimal"), sequences(autoregression(4.0), 3.0)),
+}
+FILTERING = Filtering("multinomial", ESSBelow(0.5), LADDER[0])
+
+
+@pytest.fixture(scope="module", params=CASES)
+def diagnosed(request):
+    model, data = CASES[request.param]
+    return request.param, model, data, diagnose_model(model, data, FILTERING, particles=LADDER, repeats=REPEATS)
+
+
+def test_the_culprit_is_found_and_named(diagnosed):
+    culprit, _, _, result = diagnosed
+    assert result["verdict"]["culprit"] == culprit
+    first = result["verdict"]["sentences"][0]
+    assert culprit in first
+    assert first.endswith(".")
+
+
+def test_the_numbers_are_right(diagnosed):
+    """The bound below the exact evidence of the data; the sandwich around what simulated data have on average."""
+    culprit, model, data, result = diagnosed
+    exact = float(jnp.sum(model.log_evidence(fivo.Batch.from_sequences(data)))) / (len(data) * NUM_STEPS)
+    for row in result["rows"]:
+        assert row["bound"] < exact + 4 * row["standard_error"]
+        assert row["sandwich"]["lower"] <= row["sandwich"]["upper"] + 4 * row["sandwich"]["standard_error"]
+        assert 0 < row["ess"] <= 1
+        assert all(len(curve) == NUM_STEPS for curve in row["over_time"].values())
+    few, many = result["rows"]
+    assert many["bound"] > few["bound"]
+    if culprit != "proposal":
+        gap = exact - many["bound"]
+        assert abs(gap - many["half_log_variance"]) < 0.02, "the estimate of the gap is the gap"
+        assert many["sandwich"]["gap"] < 0.1
+    assert (abs(many["kl"]) < 1e-6) == (model.proposal_kind == "prior")
+    json.dumps(result, allow_nan=False)
+
+
+def test_distinct_ancestors_by_hand():
+    index = lineages(jnp.asarray([[[0, 0, 1], [2, 0, 2], [0, 0, 0]]]))
+    assert distinct(index).tolist() == [[2, 2, 3]]
+
+
+def test_a_run_is_diagnosed(fivo_run, elbo_run):
+    result = diagnose(fivo_run, particles=(2, 8), num_sequences=2, repeats=2)
+    assert [row["particles"] for row in result["rows"]] == [2, 8]
+    assert result["own_particles"] == 2
+    assert result["sequences"] == [0, 2]
+    assert result["verdict"]["culprit"] in ("proposal", "particles", "model")
+    unresampled = diagnose(elbo_run, particles=(2,), num_sequences=1, repeats=2)
+    assert [row["particles"] for row in unresampled["rows"]] == [1, 2]
+    assert all(row["resampled"] == 0 for row in unresampled["rows"])
+
+
+def test_the_lineage_of_a_sequence(fivo_run):
+    lineage = trace_lineage(fivo_run, "test", 1, num_particles=5)
+    length = len(fivo_run.dataset.splits["test"][1])
+    assert lineage.ancestors.shape == lineage.weights.shape == (length, 5)
+    np.testing.assert_allclose(lineage.weights.sum(axis=1), 1, rtol=1e-5)
+    own = np.arange(5)
+    assert all((row == own).all() for row, moved in zip(lineage.ancestors, lineage.resampled, strict=True) if not moved)
+    with pytest.raises(fivo.InputError) as refusal:
+        trace_lineage(fivo_run, "test", 3)
+    assert_one_sentence(refusal.value, "test:3", "below 3")
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"split": "tset"}, "'tset'"),
+        ({"particles": (0, 4)}, "[0, 4]"),
+        ({"particles": ()}, "[]"),
+        ({"repeats": 1}, "1 repeats"),
+        ({"num_sequences": 0}, "0 sequences"),
+    ],
+)
+def test_bad_settings(fivo_run, settings, part):
+    with pytest.raises(fivo.InputError) as refusal:
+        diagnose(fivo_run, **settings)
+    assert_one_sentence(refusal.value, part)

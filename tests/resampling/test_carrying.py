@@ -1,0 +1,81 @@
+"""Resampling that carries gradients: what it keeps of the weighted particles, what it loses, what it refuses."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fivo.errors import InputError
+from fivo.resampling import CARRYING, Relaxed, Soft, StopGradient, Transport, bound_lost, multinomial
+from tests.sentences import assert_one_sentence
+
+LOG_WEIGHTS = jnp.log(jnp.array([0.5, 0.1, 0.15, 0.25]))
+STATE = {"a": jnp.array([1.0, -2.0, 0.5, 3.0]), "b": jnp.array([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0], [-1.0, 2.0]])}
+MEAN = float(jnp.sum(jnp.exp(LOG_WEIGHTS) * STATE["a"]))
+NUM_DRAWS = 20_000
+
+
+def draws(scheme):
+    """Σ w a after resampling, for many keys."""
+
+    def one(key):
+        carried = scheme.carry(key, LOG_WEIGHTS, STATE)
+        return jnp.sum(jnp.exp(carried.log_weights) * carried.state["a"])
+
+    return np.asarray(jax.vmap(one)(jax.random.split(jax.random.key(0), NUM_DRAWS)), np.float64)
+
+
+@pytest.mark.parametrize("scheme", [Soft(), Soft(0.0), Soft(1.0), StopGradient(multinomial)])
+def test_weighted_sums_are_kept_on_average(scheme):
+    values = draws(scheme)
+    assert abs(values.mean() - MEAN) < 4 * values.std() / np.sqrt(NUM_DRAWS)
+    assert bound_lost(scheme) is None
+
+
+def test_transport_keeps_the_mean_and_gives_equal_weights():
+    carried = Transport(entropy=0.3, iterations=200).carry(jax.random.key(0), LOG_WEIGHTS, STATE)
+    np.testing.assert_allclose(jnp.exp(carried.log_weights), 0.25, rtol=1e-6)
+    np.testing.assert_allclose(carried.state["a"].mean(), MEAN, rtol=1e-4)
+    expected = jnp.exp(LOG_WEIGHTS) @ STATE["b"]
+    np.testing.assert_allclose(carried.state["b"].mean(axis=0), expected, rtol=1e-4)
+
+
+def test_transport_becomes_the_identity_for_equal_weights():
+    """With little entropy every particle stays where it is."""
+    carried = Transport(entropy=0.01).carry(jax.random.key(0), jnp.full(4, -np.log(4.0)), STATE)
+    np.testing.assert_allclose(carried.state["a"], STATE["a"], atol=1e-3)
+
+
+def test_a_cold_relaxed_draw_is_a_draw():
+    carried = Relaxed(1e-3).carry(jax.random.key(0), LOG_WEIGHTS, STATE)
+    np.testing.assert_allclose(carried.state["a"], STATE["a"][carried.ancestors], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", CARRYING)
+def test_derivatives_pass_and_stay_finite_when_a_particle_is_dead(name):
+    def total(log_weights):
+        carried = CARRYING[name].carry(jax.random.key(0), log_weights, STATE)
+        return jnp.sum(jnp.exp(carried.log_weights) * carried.state["a"])
+
+    assert np.abs(jax.grad(total)(LOG_WEIGHTS)).max() > 1e-3
+    dead = jnp.log(jnp.array([0.6, 0.0, 0.15, 0.25]))
+    assert np.isfinite(jax.grad(total)(dead)).all()
+
+
+@pytest.mark.parametrize("scheme", [Relaxed(), Transport()])
+def test_averages_lose_the_bound_and_need_states_that_have_them(scheme):
+    assert bound_lost(scheme) is not None
+    with pytest.raises(InputError) as caught:
+        scheme.carry(jax.random.key(0), LOG_WEIGHTS, jnp.arange(4))
+    assert_one_sentence(str(caught.value), "whole numbers")
+    with pytest.raises(InputError) as caught:
+        scheme.check(2000)
+    assert_one_sentence(str(caught.value), "2000 particles")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Soft(1.5), lambda: Relaxed(0.0), lambda: Transport(0.0), lambda: Transport(1, 0)]
+)
+def test_bad_settings(make):
+    with pytest.raises(InputError):
+        make()
