@@ -69,7 +69,7 @@ def test_pathwise_plus_score_is_the_gradient_of_fivo():
     assert differences(expectation(fivo(ResamplingScore()), 3), exact).max() < 1e-12
     assert differences(expectation(fivo(ResamplingScore("particles")), 3), exact).max() < 1e-12
     bias = differences(expectation(fivo(Pathwise()), 3), exact)
-    assert (bias > 1e-3).all(), "without the resampling term the gradient is biased"
+    assert bias.max() > 1e-2, "without the resampling term the gradient is biased"
 
 
 def test_scores_of_gaussian_latents_agree_with_their_paths():

@@ -74,7 +74,7 @@ def test_averages_lose_the_bound_and_need_states_that_have_them(scheme):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Soft(1.5), lambda: Relaxed(0.0), lambda: Transport(0.0), lambda: Transport(1, 0)]
+    "make", [lambda: Soft(1.5), lambda: Relaxed(0.0), lambda: Transport(0.0), lambda: Transport(1.0, 0)]
 )
 def test_bad_settings(make):
     with pytest.raises(InputError):
