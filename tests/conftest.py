@@ -4,7 +4,11 @@ import os
 from collections.abc import Iterator
 
 # Programs here are tiny: optimising them would take far longer than running them. Benchmarks check the optimised ones.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
 
 import jax
 import pytest
