@@ -128,7 +128,7 @@ def _metrics(path: Path) -> list[dict[str, Any]]:
 
 def _excerpt(path: Path) -> tuple[dict[str, NDArray[np.uint8]] | None, int]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # a bad one is closed, too
             rolls = {name: np.asarray(file[name], np.uint8) for name in ("data", "sample")}
             return rolls, int(file["steps_per_quarter"])
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
