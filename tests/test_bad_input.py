@@ -228,7 +228,12 @@ def test_all_weights_zero():
 
 @pytest.mark.parametrize(
     ("bound", "proposal"),
-    [(FIVO(3), "prior"), (FIVO(3), "optimal"), (IWAE(3), "optimal"), (ELBO(3), "optimal")],
+    [
+        (FIVO(3, gradient="score"), "prior"),
+        (FIVO(3, gradient="score"), "optimal"),
+        (IWAE(3, gradient="latent-score"), "optimal"),
+        (ELBO(3, gradient="latent-score"), "optimal"),
+    ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_an_observation_of_probability_zero(bound, proposal):

@@ -41,7 +41,7 @@ CASES = {
     # The prior is a fair proposal, but two particles are too few.
     "particles": (autoregression(1.0), sequences(autoregression(1.0))),
     # The best proposal there is, and data three times as large as the model has them.
-    "model": (autoregression(4.0, "optimal"), sequences(autoregression(4.0), 3.0)),
+    "model": (autoregression(30.0, "optimal"), sequences(autoregression(30.0), 3.0)),
 }
 FILTERING = Filtering("multinomial", ESSBelow(0.5), LADDER[0])
 
