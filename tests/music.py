@@ -97,7 +97,7 @@ def music_file(music: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="session")
 def fivo_run(music: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run trained to its end with FIVO."""
-    return fivo.fit(music, out=tmp_path_factory.mktemp("runs") / "fivo", **{**SETTINGS, "steps": 240})
+    return fivo.fit(music, out=tmp_path_factory.mktemp("runs") / "fivo", **SETTINGS)
 
 
 @pytest.fixture(scope="session")

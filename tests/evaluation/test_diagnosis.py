@@ -40,8 +40,8 @@ CASES = {
     "proposal": (autoregression(3e-5), sequences(autoregression(3e-5))),
     # The prior is a fair proposal, but two particles are too few.
     "particles": (autoregression(1.0), sequences(autoregression(1.0))),
-    # The best proposal there is, and data three times as large as the model has them.
-    "model": (autoregression(30.0, "optimal"), sequences(autoregression(30.0), 3.0)),
+    # The best proposal there is, and data half as large again as the model has them.
+    "model": (autoregression(30.0, "optimal"), sequences(autoregression(30.0), 1.5)),
 }
 FILTERING = Filtering("multinomial", ESSBelow(0.5), LADDER[0])
 

@@ -22,16 +22,16 @@ def test_from_the_prior(fivo_run):
 
 
 def test_a_continuation_goes_on_with_the_chords(fivo_run, music):
-    """The trained model knows which chord comes next; it was never told but through the filtered prefix."""
+    """The trained model knows what comes next; it was never told but through the filtered prefix."""
     prefix = music.splits["test"][0]
     hits = []
     for seed in range(8):
         piece = sample(fivo_run.model, 2, key=jax.random.key(seed), prefix=prefix, num_particles=16)
         assert piece.shape == (2, 88)
         hits.append(np.array([agreement(frame, prefix[t]) for frame in piece for t in (0, 1, 2)]).reshape(2, 3))
-    # Chords repeat every three steps: step 7 is like step 1, step 8 like step 2.
-    expected, others = np.mean(hits, axis=0)[0, 0], np.mean(hits, axis=0)[0, 1:]
-    assert expected > others.max()
+    # Chords repeat every three steps: the next is that of the first frame and has nothing of the third.
+    expected, _, last = np.mean(hits, axis=0)[0]
+    assert expected > last + 0.3
 
 
 def agreement(frame, chord):
