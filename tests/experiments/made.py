@@ -38,9 +38,10 @@ def write_training(out: Path, run: PlannedRun, validation: float, fields: tuple[
     (directory / "run.json").write_text(json.dumps({"commit": "c0ffee", "versions": {}}))
     result = {"steps": 100, "best_step": 80, "best_validation": validation, "stopped_early": False, "seconds": 12.5}
     (directory / "result.json").write_text(json.dumps(result))
-    names = ("bound", "validation", "kl", "ess", "gradient_norm", *fields)
+    names = ("bound", "validation", "kl", "ess", *fields)
     rows = [
         {"step": step, **{name: validation - 1 / (1 + step) + place for place, name in enumerate(names)}}
+        | {"gradient_norm": 1 + 10 / step}
         for step in range(10, 101, 10)
     ]
     (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
