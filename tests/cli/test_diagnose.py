@@ -18,7 +18,7 @@ def test_diagnose_writes_and_says_everything(capsys, fivo_run, music_file, tmp_p
     result = json.loads((tmp_path / "found" / "diagnosis.json").read_text(), parse_constant=pytest.fail)
     said = " ".join(shown.out.split())
     assert all(sentence in said for sentence in result["verdict"]["sentences"])
-    assert "(own)" in shown.out
+    assert "2 (own)" in shown.out
     for name in ("diagnosis.svg", "lineage.svg"):
         assert ElementTree.parse(tmp_path / "found" / name).getroot().tag.endswith("svg")
     again = run(capsys, "diagnose", fivo_run.directory.path, *FEW, "--json", "--out", tmp_path / "again")

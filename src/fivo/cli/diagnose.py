@@ -134,38 +134,31 @@ def _print(result: dict[str, Any], folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    headings = (
-        "N",
-        "bound",
-        "± s.e.",
-        "rel. var. of p̂",
-        "½ var.",
-        "½ var. log p̂",
-        "sandwich",
-        "ESS/N",
-        "resampled",
-        "KL",
-    )
     config = result["config"]
-    table = Table(title=f"{config['model'].upper()} on {config['dataset']}, {result['split']}, nats per step")
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    # Two tables, so that no number is cut on a terminal of eighty columns.
+    title = f"{config['model'].upper()} on {config['dataset']}, {result['split']}, nats per step"
+    tightness = Table("N", "bound", "rel. var. of p̂", "½ var. of p̂", "½ var. of log p̂", title=title)
+    filtering = Table("N", "sandwich", "ESS/N", "resampled", "KL(q‖p)")
     for row in result["rows"]:
         own = " (own)" if row["particles"] == result["own_particles"] else ""
-        table.add_row(
-            f"{row['particles']}{own}",
-            f"{row['bound']:.3f}",
-            f"{row['standard_error']:.3f}",
+        particles = f"{row['particles']}{own}"
+        tightness.add_row(
+            particles,
+            f"{row['bound']:.3f} ± {row['standard_error']:.3f}",
             f"{row['relative_variance']:.3g}",
             f"{row['half_variance']:.3f}",
             f"{row['half_log_variance']:.3f}",
+        )
+        filtering.add_row(
+            particles,
             f"{row['sandwich']['gap']:.3f} ± {row['sandwich']['standard_error']:.3f}",
             f"{row['ess']:.2f}",
             f"{row['resampled']:.2f}",
             f"{row['kl']:.3f}",
         )
     console = Console()
-    console.print(table)
+    console.print(tightness)
+    console.print(filtering)
     for sentence in result["verdict"]["sentences"]:
         console.print(sentence)
     console.print(f"wrote diagnosis.json, diagnosis.svg and lineage.svg to {folder}", soft_wrap=True)
