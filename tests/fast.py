@@ -7,7 +7,7 @@ import jax
 
 Function = TypeVar("Function", bound=Callable)
 
-# Without optimisation XLA compiles a filter five times as fast.
+# Without optimisation XLA compiles a filter several times as fast.
 UNOPTIMISED = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,

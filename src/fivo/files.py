@@ -1,11 +1,12 @@
 """Whole files or none: everything the package writes goes through here."""
 
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from fivo.errors import InputError
 
@@ -41,3 +42,18 @@ def write_atomically(path: str | os.PathLike, content: bytes) -> None:
     """Write a whole file or nothing."""
     with replacing(path) as file:
         file.write(content)
+
+
+def lock(path: Path, taken: str) -> TextIO:
+    """A lock file, held until it is closed or the process ends; `taken` says who else may have it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "a")  # noqa: SIM115 - the caller closes it
+    except OSError as error:
+        raise InputError(f"{str(path.parent)!r} cannot be written ({error.strerror}); choose another --out.") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise InputError(f"{taken}; wait for it or choose another --out.") from None
+    return file

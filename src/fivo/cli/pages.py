@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 TUNABLE = "glibc.malloc.hugetlb=1"
 """glibc asks for large pages where the kernel gives them on request; other systems ignore the variable."""
-HEAVY = ("train", "evaluate", "demo", "sweep")
+HEAVY = ("train", "evaluate", "demo")
+"""The jobs of a sweep are given large pages by what launches them."""
 
 
 def large_pages() -> None:

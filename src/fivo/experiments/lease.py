@@ -1,12 +1,10 @@
 """One sweep of a directory at a time; its jobs, wherever they run, know by a file whether it still stands."""
 
-import fcntl
 import secrets
 from pathlib import Path
 from typing import Any
 
-from fivo.errors import InputError
-from fivo.files import write_atomically
+from fivo.files import lock, write_atomically
 
 
 class Lease:
@@ -19,20 +17,7 @@ class Lease:
         self._lock: Any = None
 
     def __enter__(self) -> "Lease":
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            self._lock = open(self.directory / ".sweep.lock", "a")
-        except OSError as error:
-            raise InputError(
-                f"{str(self.directory)!r} cannot be written ({error.strerror}); choose another --out."
-            ) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise InputError(
-                f"another sweep is at work in {str(self.directory)!r}; wait for it or choose another --out."
-            ) from None
+        self._lock = lock(self.directory / ".sweep.lock", f"another sweep is at work in {str(self.directory)!r}")
         write_atomically(self.file, self.token.encode())
         return self
 

@@ -5,11 +5,10 @@ import os
 from collections.abc import Mapping, Sequence
 
 from fivo.errors import InputError
-from fivo.files import replacing
+from fivo.files import write_atomically
 from fivo.report.lines import Line, Panel
 from fivo.report.plot import draw_panel, legend_height
-from fivo.report.style import STYLE
-from fivo.report.svg import element, number, text_of
+from fivo.report.svg import document, element, number
 
 __all__ = ["Line", "Panel", "line_chart", "panels"]
 
@@ -55,18 +54,5 @@ def _write(
         place = f"translate({number(column * width)} {number(row * height)})"
         drawn.append(element("g", draw_panel(panel, width, height), transform=place))
     total_width, total_height = columns * width, math.ceil(len(charts) / columns) * height
-    document = element(
-        "svg",
-        element("title", text_of(" · ".join(panel.title for panel in charts))),
-        element("style", STYLE),
-        element("rect", class_="paper", width=total_width, height=total_height),
-        *drawn,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(total_width)} {number(total_height)}",
-        width=total_width,
-        height=total_height,
-        class_="fivo-chart",
-        role="img",
-    )
-    with replacing(path) as file:
-        file.write(document.encode() + b"\n")
+    title = " · ".join(panel.title for panel in charts)
+    write_atomically(path, document(title, total_width, total_height, *drawn))

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fivo.errors import InputError
-from fivo.files import replacing
-from fivo.report.style import STYLE, TITLE_SIZE
-from fivo.report.svg import element, number, shortened, text_of
+from fivo.files import write_atomically
+from fivo.report.style import TITLE_SIZE
+from fivo.report.svg import document, element, number, shortened, text_of
 
 STEP, ROW, EDGE, TOP, BOTTOM = 36.0, 22.0, 28.0, 56.0, 44.0
 LARGEST_DOT, SMALLEST_DOT = 9.0, 1.5
@@ -45,21 +45,7 @@ def write_lineage(
     parts += [_draw_dots(shares[t], alive[t], t) for t in range(steps)]
     foot = f"steps 1 to {steps}, left to right; a dot's area is its weight, dashes mark resampling"
     parts.append(element("text", text_of(foot), x=EDGE, y=height - 12, class_="quiet"))
-    document = element(
-        "svg",
-        element("title", text_of(title)),
-        element("style", STYLE),
-        element("rect", class_="paper", width=width, height=height),
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(width)} {number(height)}",
-        width=width,
-        height=height,
-        class_="fivo-chart",
-        role="img",
-    )
-    with replacing(path) as file:
-        file.write(document.encode() + b"\n")
+    write_atomically(path, document(title, width, height, *parts))
 
 
 def surviving(parents: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from html import escape
 
+from fivo.report.style import STYLE
+
 # Characters that XML 1.0 forbids, escaped or not.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -24,6 +26,24 @@ def element(name: str, *content: str, **attributes: str | int | float) -> str:
         if text:
             written += f' {key.rstrip("_").replace("_", "-")}="{text_of(text)}"'
     return f"<{name}{written}>{''.join(content)}</{name}>" if content else f"<{name}{written}/>"
+
+
+def document(title: str, width: float, height: float, *content: str) -> bytes:
+    """A whole file of SVG: `content` on paper, in the style of all charts."""
+    whole = element(
+        "svg",
+        element("title", text_of(title)),
+        element("style", STYLE),
+        element("rect", class_="paper", width=width, height=height),
+        *content,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {number(width)} {number(height)}",
+        width=width,
+        height=height,
+        class_="fivo-chart",
+        role="img",
+    )
+    return whole.encode() + b"\n"
 
 
 def number(value: int | float) -> str:

@@ -65,16 +65,7 @@ def conditional_filter(
     keys = sequence_keys(key, batch.lengths.shape[0])
     program = _Program(scheme, criterion, num_particles, ancestor_sampling, frozenset(keep))
     particles, info = _run(program, model, batch, reference, keys)
-    return FilterResult(
-        log_increments=info.log_increment,
-        ess=info.ess,
-        resampled=info.resampled,
-        kl=info.kl,
-        log_weights=info.log_weights,
-        ancestors=info.ancestors,
-        latents=info.latents,
-        particles=particles,
-    )
+    return FilterResult.of(particles, info)
 
 
 class _Program(eqx.Module):

@@ -55,6 +55,22 @@ class FilterResult(eqx.Module):
     discrete: bool = eqx.field(static=True, default=False)
     """Whether the latents are discrete, so that no derivative passes through their draws."""
 
+    @classmethod
+    def of(cls, particles: Particles, info: StepInfo, *, discrete: bool = False) -> "FilterResult":
+        """The result of a run's final particles and its steps, [batch, time, ...]."""
+        return cls(
+            log_increments=info.log_increment,
+            ess=info.ess,
+            resampled=info.resampled,
+            kl=info.kl,
+            log_weights=info.log_weights,
+            ancestors=info.ancestors,
+            latents=info.latents,
+            particles=particles,
+            log_proposal=info.log_proposal,
+            discrete=discrete,
+        )
+
     @property
     def log_evidence(self) -> Float[Array, " batch"]:
         """log p̂_N(x_1:T)."""
@@ -168,18 +184,7 @@ def _filter(
 
         particles, info = scan(body, start, inputs)
     info = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), info)
-    return FilterResult(
-        log_increments=info.log_increment,
-        ess=info.ess,
-        resampled=info.resampled,
-        kl=info.kl,
-        log_weights=info.log_weights,
-        ancestors=info.ancestors,
-        latents=info.latents,
-        particles=particles,
-        log_proposal=info.log_proposal,
-        discrete=_discrete_latents(model, past, full),
-    )
+    return FilterResult.of(particles, info, discrete=_discrete_latents(model, past, full))
 
 
 def resample_batch(

@@ -5,7 +5,6 @@ run.json        versions, dataset, host-free     checkpoints/best.safetensors   
 metrics.jsonl   one object per logged step       result.json                      written when training ends
 """
 
-import fcntl
 import json
 import os
 import platform
@@ -15,7 +14,7 @@ from typing import Any
 
 from fivo import __version__
 from fivo.errors import InputError
-from fivo.files import write_atomically
+from fivo.files import lock, write_atomically
 from fivo.training.commit import code_commit
 from fivo.training.config import TrainConfig, config_bytes, make_config, read_config
 
@@ -134,20 +133,7 @@ class RunDirectory:
         write_atomically(self.path / name, (json.dumps(value, indent=2) + "\n").encode())
 
     def __enter__(self) -> "RunDirectory":
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(self.path / ".lock", "a")
-        except OSError as error:
-            raise InputError(
-                f"{str(self.path)!r} cannot be written ({error.strerror}); choose another --out."
-            ) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise InputError(
-                f"another process is writing {str(self.path)!r}; wait for it or choose another --out."
-            ) from None
+        self._lock = lock(self.path / ".lock", f"another process is writing {str(self.path)!r}")
         return self
 
     def __exit__(self, *_: object) -> None:
