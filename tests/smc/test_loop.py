@@ -8,7 +8,8 @@ from jax import lax
 
 from fivo.smc import loop
 from fivo.smc.loop.placement import split
-from fivo.smc.loop.program import trace
+from fivo.smc.loop.program import num_bytes, trace, variables
+from fivo.smc.threefry import particle_keys, straight
 
 STEPS, ROWS, SIZE = 7, 3, 4
 
@@ -86,6 +87,25 @@ def test_nothing_large_is_stored_for_all_steps(x64, monkeypatch):
     parts = split(program, 2, STEPS)
     assert parts.before == []
     assert sum(equation.primitive.name == "dot_general" for equation in parts.inside) == 4
+
+
+def test_particle_keys_are_arranged_where_they_are_drawn_from(monkeypatch):
+    """Draws too large to store stay inside, and their keys, which are one key and N numbers, with them."""
+    particles, steps = 100, 5
+    monkeypatch.setattr("fivo.smc.loop.placement.MAX_STACK_BYTES", steps * particles * 12)
+
+    def step(carry, key):
+        return carry + jax.vmap(lambda k: jax.random.normal(k, (8,)))(particle_keys(key, particles)), carry
+
+    start, keys = jnp.zeros((particles, 8)), straight(jax.random.split(jax.random.key(0), steps))
+    program, _ = trace(step, start, keys[0])
+    parts = split(program, 1, steps)
+    assert "random_bits" in [equation.primitive.name for equation in parts.inside]
+    entering = {v for equation in parts.inside for v in variables(equation.invars)}
+    made = [v for equation in parts.before for v in equation.outvars if v in entering]
+    assert all(num_bytes(v) <= 12 for v in made)
+    got, expected = jax.jit(lambda: (loop.scan(step, start, keys)[0], lax.scan(step, start, keys)[0]))()
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 def test_maps_over_a_batch(x64):

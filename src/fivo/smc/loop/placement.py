@@ -5,14 +5,17 @@ anything of the data alone), or once if it reads constants only. One that no car
 computed for all steps at once after the loop. What must be stored for all steps in exchange is bounded.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 from jax.extend.core import JaxprEqn, Var
 
 from fivo.smc.loop.program import Program, num_bytes, variables
 
-MAX_STACK_BYTES = 2**25
-"""The largest array, over all steps of a loop, that is stored to move work out of it: 32 MiB."""
+MAX_STACK_BYTES = 2**24
+"""The largest array, over all steps of a loop, that is stored to move work out of it: 16 MiB."""
+
+ARRANGING = ("broadcast_in_dim", "concatenate", "random_wrap")
 
 
 @dataclass
@@ -44,8 +47,33 @@ def split(program: Program, num_carry: int, num_steps: int) -> Split:
         else:
             rest.append(equation)
             looped.update(equation.outvars)
+    arrangements = _arrangements(before, rest)
+    looped.update(v for equation in arrangements for v in equation.outvars)
+    before = _without(before, arrangements)
+    rest = _without(program.equations, once + before)
     inside, after = _sink(rest, program, num_carry, looped, num_steps)
     return Split(once, before, inside, after)
+
+
+def _arrangements(before: list[JaxprEqn], rest: list[JaxprEqn]) -> list[JaxprEqn]:
+    """What only arranges values for the loop: doing so in there costs little, reading the result of all steps much."""
+    early = {v for equation in before for v in equation.outvars}
+    readers = Counter(v for equation in before for v in set(variables(equation.invars)))
+    wanted = {v for equation in rest for v in variables(equation.invars)}
+    found = []
+    for equation in reversed(before):
+        made, inputs = set(equation.outvars), set(variables(equation.invars))
+        alone = not any(readers[v] for v in made)
+        if equation.primitive.name in ARRANGING and alone and not wanted.isdisjoint(made):
+            found.append(equation)
+            readers.subtract(inputs)
+            wanted |= inputs & early
+    return found
+
+
+def _without(equations: list[JaxprEqn], others: list[JaxprEqn]) -> list[JaxprEqn]:
+    excluded = {id(equation) for equation in others}
+    return [equation for equation in equations if id(equation) not in excluded]
 
 
 def fits(var: Var, num_steps: int) -> bool:
