@@ -33,7 +33,7 @@ def doubling(session: Session, axis: str, values: tuple[int, int], sizes: list[t
         Plan(label, "benchmarks.ours.filtering:evidence", _work(*size), own=True)
         for label, size in zip(labels, sizes, strict=True)
     ]
-    times = session.interleave([session.prepare(plan) for plan in plans], rounds=5, block=0.5, budget=60)
+    times = session.interleave([session.prepare(plan) for plan in plans], rounds=10, block=0.5, budget=60)
     if len(times) < len(plans):
         return []
     small, large = (times[label] for label in labels)
