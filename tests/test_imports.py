@@ -15,6 +15,7 @@ EVERYWHERE = {"errors"}
 ROOMS = {
     "errors": set(),
     "files": set(),
+    "memory": set(),
     "batch": set(),
     "weights": set(),
     "serialization": {"files"},
@@ -26,7 +27,7 @@ ROOMS = {
     "data": {"files"},
     "training": {"bounds", "gradients", "resampling", "models", "data", "batch", "files", "serialization"},
     "evaluation": {"bounds", "resampling", "smc", "models", "data", "batch", "files", "serialization", "training"},
-    "experiments": {"training", "evaluation", "data", "files"},
+    "experiments": {"training", "evaluation", "data", "files", "memory"},
     "report": {"files"},
     "fitting": {"training", "evaluation", "data"},
 }

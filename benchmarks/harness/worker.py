@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from fivo.memory import keeping_memory
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -23,7 +25,7 @@ class Worker:
         self.turn = Lock()
         self.log = ROOT / "build" / "bench-logs" / f"{name}.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        environment = dict(os.environ)
+        environment = keeping_memory(os.environ)  # as `fivo train` runs, and the same for all sides
         if not own:
             environment.pop("PYTHONPATH", None)
         if cpus is not None:

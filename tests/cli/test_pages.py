@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
-from fivo.cli.pages import TUNABLE, wanted_environment
+from fivo.cli.pages import wanted_environment
+from fivo.memory import KEEPING
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="large pages are asked for on Linux only")
 
 
 def test_only_heavy_commands_start_anew():
-    assert wanted_environment(["fivo", "train", "--out", "x"], {"A": "b"}) == {"A": "b", "GLIBC_TUNABLES": TUNABLE}
+    assert wanted_environment(["fivo", "train", "--out", "x"], {"A": "b"}) == {"A": "b", "GLIBC_TUNABLES": KEEPING}
     for light in (["fivo"], ["fivo", "--help"], ["fivo", "data", "list"], ["fivo", "train", "--help"]):
         assert wanted_environment(light, {}) is None
     assert wanted_environment(["fivo", "train"], {"GLIBC_TUNABLES": "glibc.malloc.check=3"}) is None

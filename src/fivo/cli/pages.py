@@ -1,17 +1,17 @@
-"""Memory in large pages: training allocates and frees megabytes at every step."""
+"""Heavy commands start anew with settings of memory that hold from a process's beginning."""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
 
-TUNABLE = "glibc.malloc.hugetlb=1"
-"""glibc asks for large pages where the kernel gives them on request; other systems ignore the variable."""
+from fivo.memory import VARIABLE, keeping_memory
+
 HEAVY = ("train", "evaluate", "demo")
-"""The jobs of a sweep are given large pages by what launches them."""
+"""The jobs of a sweep are given theirs by what launches them."""
 
 
 def large_pages() -> None:
-    """Start a heavy command anew with large pages: they are chosen before a process begins."""
+    """Start a heavy command anew, with memory in large pages that is kept."""
     environment = wanted_environment(sys.argv, os.environ)
     if environment is not None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
@@ -20,6 +20,7 @@ def large_pages() -> None:
 def wanted_environment(arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, str] | None:
     """The environment to start anew with, or None where this process will do."""
     heavy = len(arguments) > 1 and arguments[1] in HEAVY and not {"--help", "-h"} & set(arguments)
-    if not heavy or not sys.platform.startswith("linux") or "GLIBC_TUNABLES" in environment:
+    if not heavy or VARIABLE in environment:
         return None
-    return {**environment, "GLIBC_TUNABLES": TUNABLE}
+    wanted = keeping_memory(environment)
+    return wanted if VARIABLE in wanted else None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from fivo.experiments.lease import stands
 from fivo.files import write_atomically
+from fivo.memory import keeping_memory
 
 POLL_SECONDS = 0.5
 MISTAKE = 2
@@ -75,6 +76,4 @@ def _environment() -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
     }
-    if sys.platform.startswith("linux"):
-        defaults["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
-    return {**defaults, **os.environ}
+    return keeping_memory({**defaults, **os.environ})

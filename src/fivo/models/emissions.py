@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Shaped
 
 from fivo.errors import InputError
+from fivo.models.factors import Bernoulli, Normal
 from fivo.models.layers import softplus
 from fivo.models.symbols import Symbols
 
@@ -71,7 +72,7 @@ class BernoulliEmission(eqx.Module):
 
     def __call__(self, outputs: Float[Array, " outputs"]) -> dist.Distribution:
         rate = jnp.clip(lax.stop_gradient(self.mean), RATE_FLOOR, 1 - RATE_FLOOR)
-        return dist.BernoulliLogits(outputs + jnp.log(rate) - jnp.log1p(-rate))
+        return Bernoulli(outputs + jnp.log(rate) - jnp.log1p(-rate))
 
 
 class NormalEmission(eqx.Module):
@@ -151,7 +152,7 @@ def diagonal_normal(
     """Independent normals from a network's means and raw scales; `mean` makes the network's means residuals."""
     loc, raw = jnp.split(outputs, 2)
     scale = softplus(raw + shift) + SCALE_FLOOR
-    return dist.Normal(loc if mean is None else mean + loc, scale)
+    return Normal(loc if mean is None else mean + loc, scale)
 
 
 def _fixed(statistics: ArrayLike, ndim: int) -> Float[Array, "..."]:

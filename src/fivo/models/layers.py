@@ -1,7 +1,5 @@
 """The networks of the paper's models: linear maps of several inputs, one-hidden-layer MLPs, the LSTM."""
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -105,15 +103,37 @@ class LSTM(eqx.Module):
         return lax.scan(step, self.initial(), (drives, active), reverse=True)[1]
 
 
-@partial(jax.checkpoint, prevent_cse=False)
+@jax.custom_jvp
 def lstm_cell(cell: Float[Array, " hidden"], gates: Float[Array, " gates"]) -> LSTMState:
-    """The LSTM's non-linear part, from the gates' pre-activations in the order input, candidate, forget, output.
+    """The LSTM's non-linear part, from the gates' pre-activations in the order input, candidate, forget, output."""
+    return _lstm_cell(cell, gates)[0]
 
-    The backward pass computes it again from its two inputs: cheaper than storing seven values for every step.
+
+@lstm_cell.defjvp
+def _lstm_cell_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[LSTMState, LSTMState]:
+    """Linear maps of the tangents whose factors the forward pass has at hand: the backward pass only multiplies."""
+    state, (by_gates, by_cell, by_new_cell) = _lstm_cell(*primals)
+    dcell, dgates = tangents
+    enter, candidate, forget, leave = jnp.split(by_gates * dgates, 4)
+    dnew = by_cell * dcell + (enter + candidate + forget)
+    return state, LSTMState(by_new_cell * dnew + leave, dnew)
+
+
+def _lstm_cell(cell: Array, gates: Array) -> tuple[LSTMState, tuple[Array, Array, Array]]:
+    """The next state, and the derivatives of: the cell or, last, the hidden state by the gates, the cell by the cell
+    before it, the hidden state by the cell.
+
+    All four gates are one hyperbolic tangent, as σ(x) = (1 + tanh(x / 2)) / 2.
     """
-    enter, candidate, forget, leave = jnp.split(gates, 4)
-    cell = jax.nn.sigmoid(forget + FORGET_BIAS) * cell + jax.nn.sigmoid(enter) * jnp.tanh(candidate)
-    return LSTMState(jax.nn.sigmoid(leave) * jnp.tanh(cell), cell)
+    size = cell.shape[-1]
+    half = jnp.repeat(jnp.array([0.5, 1, 0.5, 0.5], gates.dtype), size)
+    bias = jnp.repeat(jnp.array([0, 0, FORGET_BIAS, 0], gates.dtype), size)
+    curve = jnp.tanh(half * (gates + bias))
+    enter, candidate, forget, leave = jnp.split(half * curve + (1 - half), 4)
+    new = forget * cell + enter * candidate
+    squashed = jnp.tanh(new)
+    by_gates = half**2 * (1 - curve**2) * jnp.concatenate([candidate, enter, cell, squashed])
+    return LSTMState(leave * squashed, new), (by_gates, forget, leave * (1 - squashed**2))
 
 
 @jax.custom_jvp
