@@ -20,6 +20,7 @@ TFP_UP_TO = 100_000
 """Beyond, one run of TFP takes minutes: it was seen at 30 µs per particle and step with a million particles."""
 XLA_UP_TO = 1_000
 """Compiled by XLA, TFP is the faster one at few particles only; elsewhere it is measured as a graph alone."""
+MAX_VARIANCE = 12.0
 
 
 def run(session: Session) -> list[Row]:
@@ -93,13 +94,15 @@ def checks(model: str, size: str, times: dict[str, Timing], exact: float) -> lis
     """Every side's answer, a mean of log p-hat raised by s²/2, against log p.
 
     As p-hat is unbiased and nearly log-normal, its logarithm lies half its variance s² too low on average. s² is
-    estimated from all sides together.
+    estimated from all sides together. Where it is large, p-hat is not log-normal and nothing can be said.
     """
     answers = {label: [value[0] for value in timing.values] for label, timing in times.items() if timing.values}
     spare = sum(len(values) - 1 for values in answers.values())
     if not spare:
         return []
     variance = sum((v - statistics.fmean(values)) ** 2 for values in answers.values() for v in values) / spare
+    if variance > MAX_VARIANCE:
+        return []
     truth = "Kalman filter" if model == "linear-Gaussian" else "quadrature"
     rows = []
     for label, values in answers.items():
