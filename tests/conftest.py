@@ -1,6 +1,7 @@
 """Strict JAX for every test: shape annotations are enforced and arrays of different rank do not mix silently."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 # Programs here are tiny: optimising them would take far longer than running them. Benchmarks check the optimised ones.
@@ -9,6 +10,10 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
     "--xla_cpu_parallel_codegen_split_count=1",
 )
+
+# In the background of a shell interrupts are ignored, and what tests start and interrupt would ignore them too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import jax
 import pytest
