@@ -1,5 +1,9 @@
 """Compile once per shape: new numbers, keys, models and bounds of the same form reuse the program."""
 
+import os
+import subprocess
+import sys
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -92,3 +96,22 @@ def test_a_stream_is_traced_once():
     for x in np.random.default_rng(0).standard_normal((4, 1)):
         state, _ = fivo.smc.step(model(), state, jnp.asarray(x))
     assert TRACED == ["frame"]
+
+
+PRINT_DIGEST = """
+import hashlib, equinox as eqx, jax, jax.numpy as jnp, fivo
+model = fivo.models.VRNN(fivo.models.NormalEmission(jnp.zeros(3)), 2, key=jax.random.key(0))
+batch = fivo.Batch(jnp.zeros((2, 5, 3)), jnp.full((2,), 5))
+def loss(model, batch, key):
+    return fivo.bounds.FIVO(2)(model, batch, key=key).log_evidence.sum()
+program = jax.jit(lambda *inputs: eqx.filter_grad(loss)(*inputs)).lower(model, batch, jax.random.key(1)).as_text()
+print(hashlib.sha256(program.encode()).hexdigest())
+"""
+
+
+def test_every_process_makes_the_same_program():
+    # Or one would not find what another has compiled and kept on disk. A set of "loc" and "scale" is in one order with
+    # the first of these seeds, in the other with the second.
+    environments = [{**os.environ, "PYTHONHASHSEED": seed} for seed in ("1", "6")]
+    digests = {subprocess.check_output([sys.executable, "-c", PRINT_DIGEST], env=env) for env in environments}
+    assert len(digests) == 1

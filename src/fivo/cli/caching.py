@@ -11,4 +11,4 @@ def compilation_cache() -> None:
     if jax.config.values.get("jax_compilation_cache_dir") is None:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         jax.config.update("jax_compilation_cache_dir", str(home / "fivo" / "compiled"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

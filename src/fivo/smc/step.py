@@ -192,18 +192,20 @@ def propagate(model: SequenceModel, key: Key[Array, ""], state: PyTree, inputs: 
     proposal = model.proposal(state, inputs.full, prior)
     dtype = weight_dtype(model)
     latent = sample(proposal, key, dtype)
-    log_likelihood = _cheap(observation_log_prob)(model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
+    log_likelihood = _cheap(observation_log_prob, model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
     if proposal is prior:
         log_ratio = jnp.zeros_like(log_likelihood)
     else:
-        log_ratio = _cheap(_log_ratio)(prior, proposal, latent)
+        log_ratio = _cheap(_log_ratio, prior, proposal, latent)
     following = model.advance(state, latent, inputs.past_next)
     return Propagated(latent, log_likelihood.astype(dtype), log_ratio.astype(dtype), following)
 
 
-def _cheap(score: Callable) -> Callable:
+def _cheap(score: Callable, *inputs: PyTree) -> Float[Array, ""]:
     """A score that the backward pass computes again: cheaper than storing its intermediate values of all steps."""
-    return jax.checkpoint(score, prevent_cse=False)
+    # Closes over its inputs: as arguments, parameters of a distribution come in another order in every process (numpyro
+    # keeps their names in a set), and a program that another process has compiled would not be found.
+    return jax.checkpoint(lambda: score(*inputs), prevent_cse=False)()
 
 
 def _log_ratio(prior: dist.Distribution, proposal: dist.Distribution, latent: PyTree) -> Float[Array, ""]:
