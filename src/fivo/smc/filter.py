@@ -16,6 +16,7 @@ from fivo.resampling import Always, CarryingScheme, Criterion, ESSBelow, Never, 
 from fivo.resampling.inverse_cdf import SMALL
 from fivo.smc.importance import MAX_WEIGHTS, importance_filter
 from fivo.smc.loop import scan
+from fivo.smc.loop.products import flatten_products
 from fivo.smc.step import (
     EVERY_PATH,
     Particles,
@@ -150,7 +151,8 @@ def _filter(
     seen = active.T[..., None] if mask is None else mask & active.T[..., None]
     observations = jnp.where(seen, observations, 0)
     mask_axis = None if mask is None else 0
-    past, full = jax.vmap(model.encode, in_axes=(0, mask_axis, 0), out_axes=1)(observations, mask, batch.lengths)
+    encode = flatten_products(jax.vmap(model.encode, in_axes=(0, mask_axis, 0), out_axes=1))
+    past, full = encode(observations, mask, batch.lengths)
     start = jax.vmap(
         lambda first: initial_particles(model, first, num_particles),
         axis_size=batch.lengths.shape[0],  # for models without a past

@@ -4,59 +4,34 @@ Mapped over many particles they are then loops that fuse with what surrounds the
 for 100,000 matrices of 4 x 4, spends its time on anything but the products.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+from jax.extend.core import JaxprEqn
 
-from fivo.smc.loop.program import array_type, evaluate, read
+from fivo.smc.loop.program import array_type
+from fivo.smc.loop.rewriting import rewrite
 
 SMALL = 8
 """The most entries that are written out."""
 MANY_PARTICLES = 256
 """The fewest particles for which it pays."""
-_CHECKPOINTS = ("checkpoint", "remat2")
 
 
 def write_out(function: Callable) -> Callable:
-    """The same function of one particle, with products of small matrices and vectors written out."""
-
-    def written(*arguments: Any) -> Any:
-        flat, structure = jax.tree.flatten(arguments)
-        closed, shape = jax.make_jaxpr(lambda *leaves: function(*structure.unflatten(leaves)), return_shape=True)(*flat)
-        return jax.tree.structure(shape).unflatten(_run(closed.jaxpr, closed.consts, *flat))
-
-    return written
+    """The same function of one particle, with products and sums of small matrices and vectors written out."""
+    return rewrite(function, _written)
 
 
-def _run(jaxpr: Jaxpr, constants: Sequence[Any], *arguments: Any) -> list[Any]:
-    environment = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *arguments], strict=True))
-    for equation in jaxpr.eqns:
-        values = [read(environment, atom) for atom in equation.invars]
-        if equation.primitive.name == "dot_general" and _is_small_product(equation):
-            environment[equation.outvars[0]] = _product(equation, *values)
-        elif equation.primitive.name == "reduce_sum" and array_type(equation.invars[0]).ndim == 1 and _small(equation):
-            environment[equation.outvars[0]] = reduce(jnp.add, list(values[0]))
-        elif equation.primitive.name in ("jit", "pjit", *_CHECKPOINTS):
-            environment.update(zip(equation.outvars, _call(equation, values), strict=True))
-        else:
-            evaluate([equation], environment)
-    return [read(environment, atom) for atom in jaxpr.outvars]
-
-
-def _call(equation: JaxprEqn, values: list[Any]) -> list[Any]:
-    called = equation.params["jaxpr"]
-    jaxpr, constants = (called.jaxpr, called.consts) if isinstance(called, ClosedJaxpr) else (called, ())
-
-    def run(*arguments: Any) -> list[Any]:
-        return _run(jaxpr, constants, *arguments)
-
-    if equation.primitive.name in _CHECKPOINTS:
-        run = jax.checkpoint(run, prevent_cse=equation.params["prevent_cse"], policy=equation.params["policy"])
-    return run(*values)
+def _written(equation: JaxprEqn, *values: Any) -> jax.Array | None:
+    if equation.primitive.name == "dot_general" and _is_small_product(equation):
+        return _product(equation, *values)
+    if equation.primitive.name == "reduce_sum" and array_type(equation.invars[0]).ndim == 1 and _small(equation):
+        return reduce(jnp.add, list(values[0]))
+    return None
 
 
 def _small(equation: JaxprEqn) -> bool:

@@ -18,7 +18,7 @@ from jax.custom_derivatives import SymbolicZero
 from jaxtyping import PyTree
 
 from fivo.smc.loop.placement import Split, split
-from fivo.smc.loop.products import find_products, tap
+from fivo.smc.loop.products import find_products, flatten_products, tap
 from fivo.smc.loop.program import Program, array_type, evaluate, num_bytes, read, trace, variables
 
 CHUNK = 256
@@ -108,7 +108,7 @@ class Loop:
             evaluate(self.parts.before, local)
             return [local[v] for v in made]
 
-        values = jax.vmap(one)(inputs) if made else []
+        values = flatten_products(jax.vmap(one))(inputs) if made else []
         return dict(zip([*self.step_inputs, *made], [*inputs, *values], strict=True))
 
     def _after(self, environment: dict, stepwise: dict) -> list:
@@ -120,7 +120,7 @@ class Loop:
             evaluate(self.parts.after, local)
             return [read(local, atom) for atom in outputs]
 
-        return jax.vmap(one, axis_size=self.num_steps)([stepwise[v] for v in known])
+        return flatten_products(jax.vmap(one, axis_size=self.num_steps))([stepwise[v] for v in known])
 
     def _loop(self, environment: dict, start: list, entering: list) -> tuple[list, list]:
         """The part that remains a loop, with weight gradients deferred."""

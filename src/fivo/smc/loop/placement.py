@@ -15,7 +15,7 @@ from fivo.smc.loop.program import Program, num_bytes, variables
 MAX_STACK_BYTES = 2**24
 """The largest array, over all steps of a loop, that is stored to move work out of it: 16 MiB."""
 
-ARRANGING = ("broadcast_in_dim", "concatenate", "random_wrap")
+ARRANGING = ("broadcast_in_dim", "concatenate", "random_wrap", "mul")
 
 
 @dataclass
@@ -56,7 +56,10 @@ def split(program: Program, num_carry: int, num_steps: int) -> Split:
 
 
 def _arrangements(before: list[JaxprEqn], rest: list[JaxprEqn]) -> list[JaxprEqn]:
-    """What only arranges values for the loop: doing so in there costs little, reading the result of all steps much."""
+    """What only arranges or scales values for the loop: that costs little in there, where it joins what reads it.
+
+    Reading its result of all steps costs more, and so does summing the gradient of a scale over all particles at once.
+    """
     early = {v for equation in before for v in equation.outvars}
     readers = Counter(v for equation in before for v in set(variables(equation.invars)))
     wanted = {v for equation in rest for v in variables(equation.invars)}

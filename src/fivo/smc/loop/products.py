@@ -5,6 +5,7 @@ Instead the loop stores the product's input (forward) and the cotangent of its o
 product over all steps follows.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from jax import lax
 from jax.extend.core import JaxprEqn, Var
 
 from fivo.smc.loop.program import array_type, read
+from fivo.smc.loop.rewriting import rewrite
 
 
 @dataclass
@@ -69,22 +71,45 @@ def find_products(equations: list[JaxprEqn], invariant: set[Var]) -> dict[int, P
 
 
 def _is_product(equation: JaxprEqn, invariant: set[Var]) -> bool:
-    """x W with a matrix W that does not change in the loop, contracted over x's last axis."""
-    if equation.primitive.name != "dot_general" or len(equation.invars) != 2:
+    """x W with a matrix W that does not change in the loop."""
+    if not _is_map(equation):
         return False
     x, weight = equation.invars
+    return isinstance(x, Var) and x not in invariant and weight in invariant
+
+
+def _is_map(equation: JaxprEqn) -> bool:
+    """x W with a matrix W, contracted over x's last axis."""
+    if equation.primitive.name != "dot_general" or len(equation.invars) != 2:
+        return False
+    x, weight = (array_type(atom) for atom in equation.invars)
     (contract_x, contract_w), (batch_x, batch_w) = equation.params["dimension_numbers"]
     return (
-        isinstance(x, Var)
-        and x not in invariant
-        and weight in invariant
-        and array_type(weight).ndim == 2
+        weight.ndim == 2
         and not batch_x
         and not batch_w
         and tuple(contract_w) == (0,)
-        and tuple(contract_x) == (array_type(x).ndim - 1,)
-        and jnp.issubdtype(array_type(weight).dtype, jnp.floating)
+        and tuple(contract_x) == (x.ndim - 1,)
+        and jnp.issubdtype(weight.dtype, jnp.floating)
     )
+
+
+def flatten_products(function: Callable) -> Callable:
+    """The same function, with products of several leading axes done as products of matrices.
+
+    The weight's gradient is then one as well; as a sum over several axes it would begin with a transposed copy, which
+    takes longer than the product.
+    """
+    return rewrite(function, _flat)
+
+
+def _flat(equation: JaxprEqn, *values: Any) -> jax.Array | None:
+    if not _is_map(equation) or values[0].ndim < 3:
+        return None
+    x, weight = values
+    rows = x.reshape(-1, x.shape[-1])
+    settings = {name: equation.params[name] for name in ("precision", "preferred_element_type")}
+    return lax.dot_general(rows, weight, (((1,), (0,)), ((), ())), **settings).reshape(*x.shape[:-1], -1)
 
 
 def tap(sizes: list[int], y: jax.Array, slot: jax.Array | None) -> list[jax.Array]:
