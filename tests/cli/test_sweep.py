@@ -78,9 +78,10 @@ def test_progress_has_a_line_for_every_job_and_the_time_left(tmp_path, capsys):
 
 
 def test_jobs_that_only_begin_or_evaluate():
-    running = [Running("train", "a", 100, {}), Running("evaluate", "b", 100, {"step": 100})]
+    jobs = {"train": {}, "validate": {"step": 100}, "evaluate": {"step": 100}}
+    running = [Running(kind, name, 100, row) for name, (kind, row) in zip("abc", jobs.items(), strict=True)]
     lines = lines_of("x", Status(0, 1, 2, running, None))
-    assert lines == ["x: 0 of 2 runs trained, 1 failed", "  a: starting", "  b: evaluating"]
+    assert lines == ["x: 0 of 2 runs trained, 1 failed", "  a: starting", "  b: validating", "  c: evaluating"]
 
 
 def test_no_metrics_yet(tmp_path):

@@ -74,11 +74,12 @@ def write_evaluation(
 
 
 def write_sweep(out: Path, experiment: Experiment) -> None:
-    """Every run trained (the smaller rate a little better), the better ones evaluated, music in each."""
+    """Every run trained and validated (the smaller rate a little better), the better ones evaluated, music in each."""
     rng = np.random.default_rng(0)
     for run in experiment.runs:
         better = run.config.learning_rate < 5e-4
         directory = write_training(out, run, -7.0 + 0.1 * better)
+        write_evaluation(directory, run, {"fivo": -7.0 + 0.1 * better}, "valid")
         if better:
             write_evaluation(directory, run, {"elbo": -8.5, "iwae": -8.2, "fivo": -7.0})
             rolls = {name: (rng.random((16, 88)) < 0.05).astype(np.uint8) for name in ("data", "sample")}

@@ -67,8 +67,9 @@ scores = {}
 for run in read_experiment(file).runs:
     data = load(run.config.dataset)
     train(run.config, f"{out}/{run.slug}", data)
-    score = evaluate(open_run(f"{out}/{run.slug}", dataset=data), particles=2, repeats=2)
-    scores[run.slug] = score["bounds"]
+    trained = open_run(f"{out}/{run.slug}", dataset=data)
+    splits = ("valid", "test")
+    scores[run.slug] = {s: evaluate(trained, split=s, particles=2, repeats=2)["bounds"] for s in splits}
 print(json.dumps(scores))
 """
 
@@ -90,5 +91,5 @@ def logged_steps(out: Path) -> int:
 
 
 def scores(directory: Path) -> dict:
-    """The test scores of a run."""
-    return json.loads((directory / "evaluation.json").read_text())["splits"]["test"]
+    """The scores of a run, by split."""
+    return json.loads((directory / "evaluation.json").read_text())["splits"]

@@ -30,8 +30,9 @@ class Played(Executor):
         if outcome.code == 0:
             run = self.runs[slug]
             directory = write_training(self.out, run, -7.0 - run.config.learning_rate)
-            if job["kind"] == "evaluate":
-                write_evaluation(directory, run, {"fivo": -7.0})
+            for split in () if job["kind"] == "train" else job["splits"]:
+                score = -7.0 if split == "test" else -7.0 - run.config.learning_rate
+                write_evaluation(directory, run, {"fivo": score}, split)
         future.set_result(outcome)
         return future
 
@@ -49,7 +50,8 @@ def test_each_run_once_and_the_best_of_each_cell_evaluated(tmp_path):
     experiment, executor, finished = played(tmp_path, lambda run, attempt: GOOD)
     best = [run.slug for run in experiment.runs if run.config.learning_rate == 1e-4]
     assert sorted(executor.jobs) == sorted(
-        [("train", run.slug) for run in experiment.runs] + [("evaluate", slug) for slug in best]
+        [(kind, run.slug) for kind in ("train", "validate") for run in experiment.runs]
+        + [("evaluate", slug) for slug in best]
     )
     assert not finished.failures
     assert [cell["ours"] for cell in finished.summary["cells"]] == [-7.0, -7.0]
@@ -76,6 +78,26 @@ def test_a_run_that_always_crashes_leaves_the_rest_alone(tmp_path):
     assert list(finished.failures) == lost
     assert all(executor.jobs.count(("train", slug)) == 2 for slug in lost)
     assert all(cell["runs_trained"] == 1 and cell["ours"] == -7.0 for cell in finished.summary["cells"])
+
+
+def test_a_run_whose_validation_fails_is_not_selected(tmp_path):
+    experiment = made_experiment(
+        grid=[{"dataset": "jsb", "bound": "fivo", "learning_rate": [1e-3, 1e-4]}], published=[]
+    )
+    worse, better = experiment.runs
+    executor = Played(tmp_path, experiment, lambda run, attempt: GOOD)
+    sweep(experiment, tmp_path, executor, runs=[better], capacity=1)
+    assert executor.jobs == [("train", better.slug), ("evaluate", better.slug)]  # alone, it needs no validation
+
+    def play(run, attempt):
+        return CRASH if run == better else GOOD
+
+    executor = Played(tmp_path, experiment, play)
+    finished = sweep(experiment, tmp_path, executor, capacity=1)
+    assert list(finished.failures) == [better.slug]
+    assert [job for job in executor.jobs if job[1] == better.slug] == [("validate", better.slug)] * 2
+    assert ("evaluate", worse.slug) in executor.jobs
+    assert finished.summary["cells"][0]["selected"][0]["run"] == worse.slug
 
 
 def test_a_mistake_is_not_tried_again(tmp_path):

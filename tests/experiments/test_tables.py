@@ -8,7 +8,7 @@ import pytest
 
 from fivo.experiments import summarise
 from fivo.experiments.experiment import Evaluation
-from fivo.experiments.selection import is_evaluated, is_trained, selected
+from fivo.experiments.selection import is_evaluated, is_trained, selected, unscored
 from fivo.report import as_csv, as_latex, as_markdown
 from tests.experiments.made import ODD, made_experiment, write_evaluation, write_sweep, write_training
 
@@ -22,11 +22,17 @@ def cell_of(summary, **keys):
 
 def test_the_best_validation_is_selected_whatever_the_test_says(tmp_path):
     experiment = made_experiment()
+    plan = experiment.document.evaluation
     worse, better = (run for run in experiment.runs if run.cell == experiment.runs[0].cell)
-    write_evaluation(write_training(tmp_path, worse, -7.0), worse, {"elbo": -1.0, "iwae": -1.0, "fivo": -1.0})
-    assert selected(tmp_path, (worse, better)) == worse
+    write_evaluation(write_training(tmp_path, worse, -6.0), worse, {"elbo": -1.0, "iwae": -1.0, "fivo": -1.0})
+    assert selected(tmp_path, (worse, better), plan) == worse  # the only one
+    assert unscored(tmp_path, (worse, better), plan) == []
     write_training(tmp_path, better, -6.5)
-    assert selected(tmp_path, (worse, better)) == better
+    assert unscored(tmp_path, (worse, better), plan) == [worse, better]
+    write_evaluation(tmp_path / worse.slug, worse, {"elbo": -9.0, "iwae": -8.0, "fivo": -8.0}, "valid")
+    write_evaluation(tmp_path / better.slug, better, {"elbo": -9.5, "iwae": -7.5, "fivo": -9.5}, "valid")
+    assert unscored(tmp_path, (worse, better), plan) == []
+    assert selected(tmp_path, (worse, better), plan) == better  # by the bound that is reported, not the run's own
     assert cell_of(summarise(experiment, tmp_path), dataset="jsb", bound="elbo")["ours"] is None
     write_evaluation(tmp_path / better.slug, better, SCORES)
     cell = cell_of(summarise(experiment, tmp_path), dataset="jsb", bound="elbo")
@@ -40,7 +46,8 @@ def test_the_best_validation_is_selected_whatever_the_test_says(tmp_path):
 def test_fivo_reports_fivo_and_the_others_their_maximum_as_optimistic(tmp_path):
     experiment = made_experiment()
     for run in experiment.runs:
-        write_evaluation(write_training(tmp_path, run, -7.0), run, SCORES)
+        for split in ("valid", "test"):
+            write_evaluation(write_training(tmp_path, run, -7.0), run, SCORES, split)
     summary = summarise(experiment, tmp_path)
     fivo, elbo = (cell_of(summary, dataset="jsb", bound=bound) for bound in ("fivo", "elbo"))
     assert (fivo["ours"], fivo["note"]) == (-8.3, None)
@@ -94,7 +101,7 @@ def test_scores_relative_to_a_cell(tmp_path):
     )
     for run in experiment.runs:
         directory = write_training(tmp_path, run, -7.0)
-        for split, shift in (("train", 1.0), ("test", 0.0)):
+        for split, shift in (("valid", 0.0), ("train", 1.0), ("test", 0.0)):
             write_evaluation(directory, run, {"fivo": shift - (8.0 if run.config.bound == "elbo" else 7.0)}, split)
     summary = summarise(experiment, tmp_path)
     base, ours = (cell_of(summary, bound=bound, dataset="jsb", split="test") for bound in ("elbo", "fivo"))

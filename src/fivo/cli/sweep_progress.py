@@ -53,8 +53,8 @@ def lines_of(label: str, status: "Status") -> list[str]:
 
 
 def _line(job: "Running") -> str:
-    if job.kind == "evaluate":
-        return f"{job.slug}: evaluating"
+    if job.kind != "train":
+        return f"{job.slug}: {'validating' if job.kind == 'validate' else 'evaluating'}"
     if not job.row:
         return f"{job.slug}: starting"
     rate = job.row.get("steps_per_second", 0.0)

@@ -1,8 +1,8 @@
 """What a sweep has come to, read from the files of its runs, and the run that stands for a cell of the table.
 
-As in the paper, the learning rate and the step are chosen by the validation bound. The score that is reported for
-models trained with FIVO is FIVO; for the others it is the maximum over three bounds, which is chosen on the split
-itself and therefore optimistic for them.
+As in the paper, the learning rate and the step are chosen on the validation split: the step by the run's own bound
+while it trains, the learning rate by the score that is then reported. For models trained with FIVO that is FIVO; for
+the others it is the maximum over three bounds, which is chosen on the split itself and therefore optimistic for them.
 """
 
 import json
@@ -39,14 +39,25 @@ def score_of(directory: Path, evaluation: Evaluation, split: str) -> dict[str, A
     return score if (score["particles"], score["repeats"]) == (evaluation.particles, evaluation.repeats) else None
 
 
-def selected(out: Path, runs: Iterable[PlannedRun]) -> PlannedRun | None:
-    """The run with the best validation bound among those that have ended; the first of equals."""
-    best, best_value = None, -float("inf")
-    for run in runs:
-        result = read_json(out / run.slug / "result.json")
-        if result is not None and result["best_validation"] > best_value:
-            best, best_value = run, result["best_validation"]
-    return best
+def selected(out: Path, runs: Iterable[PlannedRun], evaluation: Evaluation) -> PlannedRun | None:
+    """The run with the best validation score among those that have ended, the first of equals; or the only one."""
+    ended = _ended(out, runs)
+    if len(ended) == 1:
+        return ended[0]
+    scores = {run: score_of(out / run.slug, evaluation, "valid") for run in ended}
+    values = {run: score["reported"]["nats_per_step"] for run, score in scores.items() if score is not None}
+    return max(values, key=lambda run: values[run], default=None)
+
+
+def unscored(out: Path, runs: Iterable[PlannedRun], evaluation: Evaluation) -> list[PlannedRun]:
+    """The runs that have ended without a validation score, where one is needed to choose among several."""
+    ended = _ended(out, runs)
+    lacking = [run for run in ended if score_of(out / run.slug, evaluation, "valid") is None]
+    return lacking if len(ended) > 1 else []
+
+
+def _ended(out: Path, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+    return [run for run in runs if read_json(out / run.slug / "result.json") is not None]
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

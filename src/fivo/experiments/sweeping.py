@@ -12,7 +12,7 @@ from fivo.errors import InputError
 from fivo.experiments.experiment import Experiment, PlannedRun
 from fivo.experiments.launching import MISTAKE, Outcome, launch
 from fivo.experiments.lease import Lease
-from fivo.experiments.selection import is_evaluated, is_trained, score_of, selected
+from fivo.experiments.selection import is_evaluated, is_trained, score_of, selected, unscored
 from fivo.experiments.status import Status, status_of
 from fivo.experiments.tables import write_summary
 
@@ -23,7 +23,7 @@ Cell = tuple[tuple[tuple[str, Any], ...], int]
 
 
 class Job(NamedTuple):
-    """What is to be done with a run: "train" or "evaluate"."""
+    """What is to be done with a run: "train", "validate" (score it on the validation split) or "evaluate"."""
 
     kind: str
     run: PlannedRun
@@ -72,6 +72,7 @@ class _Sweep:
         self.trained = {run.slug for run in runs if is_trained(out / run.slug, run)}
         self.failures: dict[str, str] = {}
         self.attempts: dict[Job, int] = {}
+        self.validations: set[Job] = set()
         self.flying: dict[Future, Job] = {}
         self.queue: deque[Job] = deque(Job("train", run) for run in runs if run.slug not in self.trained)
 
@@ -99,14 +100,14 @@ class _Sweep:
         if outcome.code == 0:
             if job.kind == "train":
                 self.trained.add(slug)
-            else:
+            elif job.kind == "evaluate":
                 write_summary(self.experiment, self.out)
         elif outcome.code != MISTAKE and self.attempts[job] < ATTEMPTS:
             self.queue.appendleft(job)
             return
         else:
             self.failures[slug] = outcome.sentence
-        if job.kind == "train":
+        if job.kind != "evaluate":
             self._evaluate_when_ready(_cell_of(job.run))
 
     def _evaluate_when_ready(self, cell: Cell) -> None:
@@ -114,9 +115,16 @@ class _Sweep:
         asked = [run for run in self.runs if _cell_of(run) == cell]
         if any(run.slug not in self.trained and run.slug not in self.failures for run in asked):
             return
-        # Among all runs of the cell that have ended, also those that are not asked for this time.
-        best = selected(self.out, [run for run in self.experiment.runs if _cell_of(run) == cell])
-        if best is not None and not is_evaluated(self.out / best.slug, self.experiment.document.evaluation):
+        evaluation = self.experiment.document.evaluation
+        # All runs of the cell that have ended take part, also those that are not asked for this time.
+        mine = [run for run in self.experiment.runs if _cell_of(run) == cell and run.slug not in self.failures]
+        wanted = [Job("validate", run) for run in unscored(self.out, mine, evaluation)] if evaluation.splits else []
+        self.queue.extendleft(job for job in wanted if job not in self.validations)
+        self.validations.update(wanted)
+        if any(job in self.queue or job in self.flying.values() for job in wanted):
+            return
+        best = selected(self.out, mine, evaluation)
+        if best is not None and not is_evaluated(self.out / best.slug, evaluation):
             self.queue.appendleft(Job("evaluate", best))
 
     def _specification(self, job: Job) -> dict[str, Any]:
@@ -132,11 +140,10 @@ class _Sweep:
             curves = msgspec.to_builtins(document.curves) if document.curves else None
             return {**common, "settings": msgspec.to_builtins(job.run.config), "curves": curves}
         evaluation = document.evaluation
+        splits = evaluation.splits if job.kind == "evaluate" else ("valid",)
         return {
             **common,
-            "splits": [
-                split for split in evaluation.splits if score_of(self.out / job.run.slug, evaluation, split) is None
-            ],
+            "splits": [split for split in splits if score_of(self.out / job.run.slug, evaluation, split) is None],
             "particles": evaluation.particles,
             "repeats": evaluation.repeats,
         }

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fivo.experiments.experiment import Experiment, PlannedRun
+from fivo.experiments.experiment import Evaluation, Experiment, PlannedRun
 from fivo.experiments.figures import figure_of
 from fivo.experiments.selection import read_json, score_of, selected
 from fivo.files import write_atomically
@@ -58,10 +58,10 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
     evaluation, split = experiment.document.evaluation, keys["split"]
     chosen = []
     for seed in dict.fromkeys(run.config.seed for run in runs):
-        run = selected(out, [run for run in runs if run.config.seed == seed])
+        run = selected(out, [run for run in runs if run.config.seed == seed], evaluation)
         score = run and score_of(out / run.slug, evaluation, split)
         if run and score:
-            chosen.append(_evidence(out / run.slug, run, score, evaluation.unit))
+            chosen.append(_evidence(out / run.slug, run, score, evaluation))
     values = np.array([evidence["value"] for evidence in chosen])
     if len(values) > 1:
         error = float(values.std(ddof=1) / math.sqrt(len(values)))
@@ -81,20 +81,22 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
     }
 
 
-def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], unit: str) -> dict[str, Any]:
+def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """A selected run, and everything needed to make its number again."""
     result, provenance = read_json(directory / "result.json"), read_json(directory / "run.json") or {}
+    validation = score_of(directory, evaluation, "valid")
     reported = score["bounds"][score["reported"]["bound"]]
     error = reported["standard_error"]
-    if error is not None and unit == "nats_per_sequence":
+    if error is not None and evaluation.unit == "nats_per_sequence":
         # Both units are one sum of log p̂, divided by other constants.
         error *= abs(reported["nats_per_sequence"] / reported["nats_per_step"])
     return {
         "run": run.slug,
-        "value": reported[unit],
+        "value": reported[evaluation.unit],
         "standard_error": error,
         "reported": score["reported"]["bound"],
-        "bounds": {name: row[unit] for name, row in score["bounds"].items()},
+        "bounds": {name: row[evaluation.unit] for name, row in score["bounds"].items()},
+        "validation": validation and validation["reported"]["nats_per_step"],
         "result": result,
         "config": score["config"],
         "commit": score["commit"],

@@ -1,4 +1,4 @@
-"""One job of a sweep: `python -m fivo.experiments.worker JOB.json` trains a run, or evaluates a trained one."""
+"""One job of a sweep: `python -m fivo.experiments.worker JOB.json` trains a run, or scores a trained one."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def main(path: str) -> None:
     threading.Thread(target=_leave_with, args=(job["parent"],), daemon=True).start()
     try:
         _wait_for_lock(job["directory"])
-        {"train": _train, "evaluate": _evaluate}[job["kind"]](job)
+        {"train": _train, "validate": _evaluate, "evaluate": _evaluate}[job["kind"]](job)
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
@@ -68,7 +68,8 @@ def _evaluate(job: dict[str, Any]) -> None:
 
     run = open_run(job["directory"], data_dir=job["data_dir"])
     with run.directory:
-        write_excerpt(run)
+        if job["kind"] == "evaluate":
+            write_excerpt(run)
         known = read_json(run.directory.path / "evaluation.json") or {"splits": {}}
         scores = {
             split: evaluate(run, split=split, particles=job["particles"], repeats=job["repeats"])
