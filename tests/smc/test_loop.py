@@ -59,6 +59,20 @@ def test_equals_lax_scan(x64, monkeypatch, chunk, remembered):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
 
 
+def test_second_derivatives_equal_those_of_lax_scan(x64):
+    weights, (state, count), (x, keys) = problem()
+
+    def steepness(scan):
+        def slope(w, s):
+            gradient = jax.grad(lambda w, s: loss(scan, w, (s, count), (x, keys)), argnums=(0, 1))(w, s)
+            return sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient))
+
+        return jax.jit(jax.grad(slope, argnums=(0, 1)))(weights, state)
+
+    for a, b in zip(jax.tree.leaves(steepness(lax.scan)), jax.tree.leaves(steepness(loop.scan)), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
+
+
 def test_work_is_moved_out_of_the_loop(x64):
     weights, start, inputs = problem()
     first = jax.tree.map(lambda leaf: leaf[0], inputs)

@@ -18,7 +18,7 @@ from jax.custom_derivatives import SymbolicZero
 from jaxtyping import PyTree
 
 from fivo.smc.loop.placement import Split, split
-from fivo.smc.loop.products import find_products, flatten_products, tap
+from fivo.smc.loop.products import find_products, flatten_products, multiply
 from fivo.smc.loop.program import Program, array_type, evaluate, num_bytes, read, trace, variables
 
 CHUNK = 256
@@ -132,13 +132,14 @@ class Loop:
 
         def run(weights: list, values: tuple, slots: list, record: bool):
             start, entering, constants = values
+            both_ways = [(weight, weight.T) for weight in weights]
             local_constants = dict(zip(names, constants, strict=True))
 
             def step(carry: list, inputs: tuple):
                 values, slot = inputs
                 local = local_constants | dict(zip(self.carry_inputs, carry, strict=True))
                 local |= dict(zip(self.entering, values, strict=True))
-                operands = self._evaluate_inside(local, weights, slot)
+                operands = self._evaluate_inside(local, both_ways, slot)
                 following = [read(local, atom) for atom in self.program.outputs[: self.num_carry]]
                 return following, ([local[v] for v in self.leaving], operands if record else None)
 
@@ -177,17 +178,16 @@ class Loop:
         deferred.defvjp(forward, backward, symbolic_zeros=True)
         return deferred(weights, (start, entering, constants))
 
-    def _evaluate_inside(self, local: dict, weights: list, slots: list) -> list:
-        """Run the loop's equations with joint products; returns the products' inputs."""
+    def _evaluate_inside(self, local: dict, weights: list[tuple[jax.Array, jax.Array]], slots: list) -> list:
+        """Run the loop's equations with joint products, whose weights come both ways around; returns their inputs."""
         joined = {id(e) for product in self.products.values() for e in product.equations}
         operands, position = [], 0
         for index, equation in enumerate(self.parts.inside):
             if index in self.products:
                 product = self.products[index]
                 x = read(local, product.operand)
-                y = product.apply(x, weights[position])
-                sizes, slot = product.sizes, slots[position]
-                parts = tap(sizes, y, slot)
+                weight, transposed = weights[position]
+                parts = multiply(product, x, weight, transposed, slots[position])
                 local.update({e.outvars[0]: part for e, part in zip(product.equations, parts, strict=True)})
                 operands.append(x)
                 position += 1

@@ -112,22 +112,28 @@ def _flat(equation: JaxprEqn, *values: Any) -> jax.Array | None:
     return lax.dot_general(rows, weight, (((1,), (0,)), ((), ())), **settings).reshape(*x.shape[:-1], -1)
 
 
-def tap(sizes: list[int], y: jax.Array, slot: jax.Array | None) -> list[jax.Array]:
-    """The parts of a joint product; backwards, the joint cotangent also goes into `slot`, whose value is never read."""
+def multiply(
+    product: Product, x: jax.Array, weight: jax.Array, transposed: jax.Array, slot: jax.Array | None
+) -> list[jax.Array]:
+    """The parts of a joint product; backwards, the joint cotangent also goes into `slot`, whose value is never read.
+
+    The weight is given both ways around: turning it in every step of the backward loop costs a fifth of the product.
+    """
 
     @jax.custom_vjp
-    def parts(y: jax.Array, slot: jax.Array | None) -> list[jax.Array]:
-        return _parts(y, sizes)
+    def parts(x: jax.Array, weight: jax.Array, transposed: jax.Array, slot: jax.Array | None) -> list[jax.Array]:
+        return _parts(product.apply(x, weight), product.sizes)
 
-    def forward(y: jax.Array, slot: jax.Array | None):
-        return parts(y, slot), None
+    def forward(x: jax.Array, weight: jax.Array, transposed: jax.Array, slot: jax.Array | None):
+        return parts(x, weight, transposed, slot), (x, transposed)
 
-    def backward(_: None, cotangents: list[jax.Array]):
+    def backward(residuals: tuple[jax.Array, jax.Array], cotangents: list[jax.Array]):
+        x, transposed = residuals
         joint = cotangents[0] if len(cotangents) == 1 else jnp.concatenate(cotangents, axis=-1)
-        return joint, joint
+        return product.apply(joint, transposed).astype(x.dtype), product.weight_gradient(x, joint), None, joint
 
     parts.defvjp(forward, backward)
-    return parts(y, slot)
+    return parts(x, weight, transposed, slot)
 
 
 def _parts(y: jax.Array, sizes: list[int]) -> list[jax.Array]:
