@@ -16,8 +16,8 @@ from fivo.report.style import DARK_COLOURS, LIGHT_COLOURS
 
 PARTS = Path(__file__).parent / "page_parts"
 CHARTS = {
-    "bound": "Training: the run's own bound (nats per timestep)",
-    "validation": "Validation: the run's own bound (nats per timestep)",
+    "bound": "Training bound (nats per timestep)",
+    "validation": "Validation bound (nats per timestep)",
     "kl": "KL from q to p (nats per timestep)",
     "ess": "Effective sample size",
     "gradient_norm": "Norm of the gradient",
