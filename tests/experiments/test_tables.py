@@ -144,6 +144,19 @@ def test_markdown(summary):
     assert "<script" not in "\n".join(lines).replace(r"\<", "")
 
 
+def test_columns_without_results_are_left_out_of_a_table_that_has_others(tmp_path):
+    experiment = made_experiment()
+    assert "| jsb |" in as_markdown(summarise(experiment, tmp_path)).splitlines()[2]
+    run = next(run for run in experiment.runs if dict(run.cell) == {"dataset": "jsb", "bound": "fivo"})
+    write_evaluation(write_training(tmp_path, run, -7.0), run, SCORES)
+    assert as_markdown(summarise(experiment, tmp_path)).splitlines()[2:6] == [
+        "| bound | jsb |",
+        "| --- | --- |",
+        "| ELBO | – / -8.60 / – |",
+        "| FIVO | -8.300 ± 0.0030 / -6.90 / -1.40 |",
+    ]
+
+
 def test_csv(summary):
     rows = list(csv.DictReader(io.StringIO(as_csv(summary))))
     assert len(rows) == 4

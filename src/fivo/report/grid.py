@@ -21,7 +21,10 @@ class Grid(NamedTuple):
 
 
 def arranged(summary: dict[str, Any]) -> Grid:
-    """The table of an experiment; without a layout, bounds go down and the rest across."""
+    """The table of an experiment; without a layout, bounds go down and the rest across.
+
+    Columns that nothing was trained for are left out once there are others.
+    """
     layout = summary["layout"] or _layout(summary["cells"])
     down, across = layout["rows"], layout["columns"]
     rows: dict[tuple, None] = {}
@@ -33,6 +36,8 @@ def arranged(summary: dict[str, Any]) -> Grid:
         rows.setdefault(row)
         columns.setdefault(column)
         found[row, column] = {**cell, "unit": summary["unit"]}
+    known = dict.fromkeys(column for (_, column), cell in found.items() if cell["ours"] is not None)
+    columns = {column: None for column in columns if not known or column in known}
     cells = [[found.get((row, column)) for column in columns] for row in rows]
     notes = [STAR] if any(cell["note"] for cell in summary["cells"]) else []
     notes += _effort(summary["cells"])
