@@ -72,7 +72,6 @@ class _Sweep:
         self.trained = {run.slug for run in runs if is_trained(out / run.slug, run)}
         self.failures: dict[str, str] = {}
         self.attempts: dict[Job, int] = {}
-        self.validations: set[Job] = set()
         self.flying: dict[Future, Job] = {}
         self.queue: deque[Job] = deque(Job("train", run) for run in runs if run.slug not in self.trained)
 
@@ -119,8 +118,7 @@ class _Sweep:
         # All runs of the cell that have ended take part, also those that are not asked for this time.
         mine = [run for run in self.experiment.runs if _cell_of(run) == cell and run.slug not in self.failures]
         wanted = [Job("validate", run) for run in unscored(self.out, mine, evaluation)] if evaluation.splits else []
-        self.queue.extendleft(job for job in wanted if job not in self.validations)
-        self.validations.update(wanted)
+        self.queue.extendleft([job for job in wanted if job not in self.attempts and job not in self.queue])
         if any(job in self.queue or job in self.flying.values() for job in wanted):
             return
         best = selected(self.out, mine, evaluation)

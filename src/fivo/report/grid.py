@@ -36,7 +36,7 @@ def arranged(summary: dict[str, Any]) -> Grid:
         rows.setdefault(row)
         columns.setdefault(column)
         found[row, column] = {**cell, "unit": summary["unit"]}
-    known = dict.fromkeys(column for (_, column), cell in found.items() if cell["ours"] is not None)
+    known = {column for (_, column), cell in found.items() if cell["ours"] is not None}
     columns = {column: None for column in columns if not known or column in known}
     cells = [[found.get((row, column)) for column in columns] for row in rows]
     notes = [STAR] if any(cell["note"] for cell in summary["cells"]) else []

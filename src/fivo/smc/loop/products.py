@@ -39,14 +39,7 @@ class Product:
 
     def apply(self, x: jax.Array, weight: jax.Array) -> jax.Array:
         """x [W₁ W₂ …]."""
-        first = self.equations[0].params
-        return lax.dot_general(
-            x,
-            weight,
-            first["dimension_numbers"],
-            precision=first["precision"],
-            preferred_element_type=first["preferred_element_type"],
-        )
+        return _mapped(self.equations[0], x, weight)
 
     def weight_gradient(self, xs: jax.Array, cotangents: jax.Array) -> jax.Array:
         """Σ_t x_tᵀ g_t as one product over all steps."""
@@ -107,9 +100,13 @@ def _flat(equation: JaxprEqn, *values: Any) -> jax.Array | None:
     if not _is_map(equation) or values[0].ndim < 3:
         return None
     x, weight = values
-    rows = x.reshape(-1, x.shape[-1])
+    return _mapped(equation, x.reshape(-1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1)
+
+
+def _mapped(equation: JaxprEqn, x: jax.Array, weight: jax.Array) -> jax.Array:
+    """x W with the equation's precision."""
     settings = {name: equation.params[name] for name in ("precision", "preferred_element_type")}
-    return lax.dot_general(rows, weight, (((1,), (0,)), ((), ())), **settings).reshape(*x.shape[:-1], -1)
+    return lax.dot_general(x, weight, (((x.ndim - 1,), (0,)), ((), ())), **settings)
 
 
 def multiply(
@@ -117,7 +114,7 @@ def multiply(
 ) -> list[jax.Array]:
     """The parts of a joint product; backwards, the joint cotangent also goes into `slot`, whose value is never read.
 
-    The weight is given both ways around: turning it in every step of the backward loop costs a fifth of the product.
+    The weight is given both ways around: turning it in each step backwards costs up to a fifth of the product.
     """
 
     @jax.custom_vjp
