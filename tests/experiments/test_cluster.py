@@ -54,7 +54,7 @@ def cluster(tmp_path, cache):
 def test_a_worker_is_killed_in_mid_run(tmp_path, music_file, cache, cluster):
     file, workers = cluster
     experiment = write_experiment(
-        tmp_path / "tiny.toml", music_file, grid={"bound": ["fivo"], "learning_rate": [0.02, 0.01], "seed": [0, 1]}
+        tmp_path / "tiny.toml", music_file, grid={"bound": ["fivo"], "learning_rate": [0.02, 0.01]}
     )
     out = tmp_path / "out"
     deadline = time.monotonic() + 120
@@ -68,7 +68,7 @@ def test_a_worker_is_killed_in_mid_run(tmp_path, music_file, cache, cluster):
     workers[0].send_signal(signal.SIGKILL)
     finish(process)
     assert trained(out) == {run.slug for run in experiment.runs}
-    assert sum("test" in scores(out / run.slug) for run in experiment.runs) == 2
+    assert sum("test" in scores(out / run.slug) for run in experiment.runs) == 1
     train_alone(tmp_path / "tiny.toml", tmp_path / "alone", cache)
     for run in experiment.runs:
         assert_same_run(RunDirectory(out / run.slug), RunDirectory(tmp_path / "alone" / run.slug))

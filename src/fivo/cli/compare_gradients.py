@@ -45,7 +45,7 @@ def compare_gradients(
     data_dir
         Where datasets are looked up first.
     """
-    from fivo.cli.caching import compilation_cache
+    from fivo.caching import compilation_cache
     from fivo.data import load
     from fivo.training import dataset_setting
 

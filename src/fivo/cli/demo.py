@@ -25,7 +25,7 @@ def demo(*, out: Path = Path("build/demo"), steps: int = 2000, seed: int = 0) ->
     seed
         Of everything random.
     """
-    from fivo.cli.caching import compilation_cache
+    from fivo.caching import compilation_cache
     from fivo.data import load
 
     compilation_cache()

@@ -48,7 +48,7 @@ def diagnose(
     data_dir
         Where datasets are looked up first.
     """
-    from fivo.cli.caching import compilation_cache
+    from fivo.caching import compilation_cache
     from fivo.cli.progress import Bar
     from fivo.evaluation import diagnose as diagnose_run
     from fivo.evaluation import open_run, trace_lineage

@@ -51,7 +51,7 @@ def evaluate(
     data_dir
         Where datasets are looked up first.
     """
-    from fivo.cli.caching import compilation_cache
+    from fivo.caching import compilation_cache
     from fivo.cli.progress import Bar
     from fivo.evaluation import evaluate as evaluate_run
     from fivo.evaluation import open_run, read_baseline

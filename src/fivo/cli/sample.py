@@ -48,7 +48,7 @@ def sample(
     import jax
     import numpy as np
 
-    from fivo.cli.caching import compilation_cache
+    from fivo.caching import compilation_cache
     from fivo.errors import InputError
     from fivo.evaluation import open_run
     from fivo.evaluation import sample as draw

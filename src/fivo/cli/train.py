@@ -115,7 +115,7 @@ def train(
 
     import msgspec
 
-    from fivo.cli.caching import compilation_cache
+    from fivo.caching import compilation_cache
     from fivo.cli.progress import TrainingProgress
     from fivo.training import build_dataset, dataset_setting, make_config, read_config
     from fivo.training import train as run_training

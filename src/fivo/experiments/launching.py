@@ -47,7 +47,7 @@ def launch(job: dict[str, Any]) -> Outcome:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=_environment(),
+            env=keeping_memory(os.environ),
             # Ctrl-C is for the sweep, which then ends its jobs.
             start_new_session=True,
         )
@@ -67,13 +67,3 @@ def _wait(process: subprocess.Popen, job: dict[str, Any]) -> int:
         except subprocess.TimeoutExpired:
             if not stands(job["lease"], job["token"]):
                 process.kill()  # a run killed at any instant goes on from its checkpoint
-
-
-def _environment() -> dict[str, str]:
-    """Large pages and kept programs, as for `fivo train`; what the user has set stays."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fivo" / "compiled"
-    defaults = {
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
-    }
-    return keeping_memory({**defaults, **os.environ})

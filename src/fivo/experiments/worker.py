@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fivo.caching import compilation_cache
 from fivo.errors import InputError
 
 PATIENCE_SECONDS = 20.0
@@ -21,6 +22,7 @@ def main(path: str) -> None:
         # Before JAX counts the cores and makes a thread for each.
         os.sched_setaffinity(0, job["cores"])
     threading.Thread(target=_leave_with, args=(job["parent"],), daemon=True).start()
+    compilation_cache()
     try:
         _wait_for_lock(job["directory"])
         {"train": _train, "validate": _evaluate, "evaluate": _evaluate}[job["kind"]](job)
