@@ -16,6 +16,7 @@ ROOMS = {
     "errors": set(),
     "files": set(),
     "memory": set(),
+    "caching": set(),
     "batch": set(),
     "weights": set(),
     "serialization": {"files"},
@@ -27,7 +28,7 @@ ROOMS = {
     "data": {"files"},
     "training": {"bounds", "gradients", "resampling", "models", "data", "batch", "files", "serialization"},
     "evaluation": {"bounds", "resampling", "smc", "models", "data", "batch", "files", "serialization", "training"},
-    "experiments": {"training", "evaluation", "data", "files", "memory"},
+    "experiments": {"training", "evaluation", "data", "files", "memory", "caching"},
     "report": {"files"},
     "fitting": {"training", "evaluation", "data"},
 }
