@@ -12,8 +12,8 @@ from fivo.experiments.experiment import Experiment
 from tests.music import command_line, environment
 
 
-def write_experiment(path: Path, music_file: Path, **changes: object) -> Experiment:
-    """Six runs of one program: three learning rates of two seeds, each seed with a run to select."""
+def write_experiment(path: Path, music_file: Path, seeds: int = 2, **changes: object) -> Experiment:
+    """Runs of one program: three learning rates of some seeds, each seed with a run to select."""
     content = {
         "name": "tiny",
         "title": "Tiny",
@@ -28,7 +28,7 @@ def write_experiment(path: Path, music_file: Path, **changes: object) -> Experim
             "log_every": 10,
             "patience": 0,
         },
-        "grid": {"bound": ["fivo"], "learning_rate": [0.02, 0.01, 0.005], "seed": [0, 1]},
+        "grid": {"bound": ["fivo"], "learning_rate": [0.02, 0.01, 0.005], "seed": list(range(seeds))},
         "evaluation": {"splits": ["test"], "particles": 2, "repeats": 2},
     }
     path.write_text(tomli_w.dumps({**content, **changes}))
