@@ -22,7 +22,7 @@ BASE = {
 COUNTS = {
     "figure2-left": (2, 0), "figure2-right": (3, 0), "figure3": (3, 0), "table1": (144, 36), "table1-timit": (72, 18),
     "table2": (24, 24), "table2-timit": (6, 6), "table3": (144, 72), "table4": (72, 36), "table5": (24, 48),
-    "table5-timit": (6, 12),
+    "table5-timit": (6, 12), "weight-decay": (27, 9),
 }  # fmt: skip
 
 
@@ -37,8 +37,9 @@ def test_the_files_of_the_paper(path):
     assert (len(experiment.runs), len(experiment.document.published)) == (runs, published)
     assert experiment.document.name == path.stem
     assert len({run.slug for run in experiment.runs}) == runs
-    cells = {run.cell for run in experiment.runs}
-    # Every cell of a table has one published number for each split.
+    named = {key for row in experiment.document.published for key in row}
+    cells = {tuple(pair for pair in run.cell if pair[0] in named) for run in experiment.runs}
+    # Every cell of the paper's table has one published number for each split.
     assert published in (0, len(cells) * len(experiment.document.evaluation.splits))
     keys = [tuple(sorted((key, row[key]) for key in row if key != "value")) for row in experiment.document.published]
     assert len(set(keys)) == published
@@ -163,3 +164,11 @@ def test_only_mistakes(only):
     with pytest.raises(InputError) as stop:
         chosen_runs(make_experiment(BASE), [only])
     assert_one_sentence(stop.value, only)
+
+
+def test_experiments_of_one_directory_share_what_they_have_in_common():
+    table, decay = (read_experiment(FILES[0].parent / f"{name}.toml") for name in ("table1", "weight-decay"))
+    assert table.directory == decay.directory
+    undecayed = {run.slug for run in decay.runs if run.config.weight_decay == 0}
+    assert len(undecayed) == 9
+    assert undecayed == {run.slug for run in table.runs} & {run.slug for run in decay.runs}

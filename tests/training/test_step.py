@@ -22,10 +22,14 @@ class OwnNoise:
         return ELBO(1)(model, batch, key=keys)
 
 
+def make_trainer(**options):
+    rates = np.linspace(0.1, 0.6, 5, dtype=np.float32)
+    return Trainer(VRNN(BernoulliEmission(rates), 3, key=jax.random.key(0)), OwnNoise(), 1e-3, **options)
+
+
 @pytest.fixture(scope="module")
 def trainer():
-    rates = np.linspace(0.1, 0.6, 5, dtype=np.float32)
-    return Trainer(VRNN(BernoulliEmission(rates), 3, key=jax.random.key(0)), OwnNoise(), 1e-3)
+    return make_trainer()
 
 
 def batch_of(*which):
@@ -50,16 +54,21 @@ def test_micro_batches_sum_to_the_gradient_of_the_whole_batch(trainer):
     assert trainer.compilations == known == 2
 
 
-def test_the_step_is_adams(trainer):
+@pytest.mark.parametrize("weight_decay", [0.0, 50.0])
+def test_the_step_is_adams(trainer, weight_decay):
+    """With weight decay it is AdamW's, and what no gradient has reached stays: fixed statistics do."""
+    trainer = make_trainer(weight_decay=weight_decay) if weight_decay else trainer
     state, _ = trainer(trainer.start(), [batch_of(0, 1, 2, 3)], jax.random.key(1))
-    adam = optax.adam(1e-3)
+    adam = optax.adamw(1e-3, weight_decay=weight_decay)
     start = trainer.start().parameters
     gradient = jax.tree.map(lambda mean: 10 * mean, state.optimiser.mu)
-    updates, _ = adam.update(gradient, adam.init(start))
+    updates, _ = adam.update(gradient, adam.init(start), start)
+    updates = jax.tree.map(lambda slope, update: jnp.where(slope == 0, 0, update), gradient, updates)
     for a, b in zip(
         jax.tree.leaves(state.parameters), jax.tree.leaves(optax.apply_updates(start, updates)), strict=True
     ):
         np.testing.assert_allclose(a, b, atol=1e-6)
+    assert (trainer.model(state).output.mean == start.output.mean).all()
 
 
 def test_fixed_statistics_stay_and_everything_else_moves(trainer):

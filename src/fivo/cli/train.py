@@ -17,6 +17,7 @@ def train(
     particles: int | None = None,
     hidden: int | None = None,
     learning_rate: float | None = None,
+    weight_decay: float | None = None,
     batch_size: int | None = None,
     steps: int | None = None,
     seed: int | None = None,
@@ -70,6 +71,8 @@ def train(
         Units of every network and of the latent state. [32]
     learning_rate
         Adam's learning rate. [3e-4]
+    weight_decay
+        Shrink every parameter by this times the learning rate in each step, against overfitting. [0]
     batch_size
         Sequences per step. [4]
     steps

@@ -25,14 +25,15 @@ def slug_of(config: TrainConfig, varied: tuple[str, ...]) -> str:
         f"lr{config.learning_rate:g}",
         f"seed{config.seed}",
     ]
-    parts += [_safe(_word(name, getattr(config, name))) for name in varied if name not in ALWAYS]
+    # Without defaults, as in the digest: experiments that vary other settings share the runs that vary in none.
+    defaults = TrainConfig()
+    others = [name for name in varied if name not in ALWAYS and getattr(config, name) != getattr(defaults, name)]
+    parts += [_safe(_word(name, getattr(config, name))) for name in others]
     return "-".join([*filter(None, parts), _digest(config)])
 
 
 def _word(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return name if value else ""
-    return f"{name}_{value}"
+    return name if value is True else f"{name}_{value}"
 
 
 def _safe(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-WORDS = {"particles": "N", "hidden": "units", "smoothing": "smoothing", "bound": "bound", "dataset": "data"}
+WORDS = {"particles": "N", "hidden": "units", "dataset": "data", "weight_decay": "weight decay"}
 DECIMALS = {"nats_per_step": 2, "nats_per_sequence": 0}
 STAR = (
     "\\* the maximum over ELBO, IWAE and FIVO, chosen on the reported split: the paper's own convention, optimistic "

@@ -40,6 +40,8 @@ class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     ] = "pathwise"
     baseline: Literal["none", "moving-average", "filters", "particles"] = "none"
     learning_rate: Annotated[float, Meta(gt=0, le=1)] = 3e-4
+    weight_decay: Annotated[float, Meta(ge=0, le=100)] = 0.0
+    """Decoupled from the gradient, in units of the learning rate; the paper has none."""
     batch_size: Positive = 4
     steps: Positive = 20_000
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0

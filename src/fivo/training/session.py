@@ -37,7 +37,7 @@ class Session:
         self.config, self.run, self.dataset = config, run, dataset
         model_key, self.key, self.validation_key = jax.random.split(jax.random.key(config.seed), 3)
         model = build_model(config, dataset, key=model_key)
-        self.trainer = Trainer(model, training_bound(config), config.learning_rate)
+        self.trainer = Trainer(model, training_bound(config), config.learning_rate, weight_decay=config.weight_decay)
         self.state = self.trainer.start()
         self.progress = Progress()
         self.saved_step = 0

@@ -42,12 +42,13 @@ class Trainer:
     The buffers of the state given to a step are reused for the one it returns.
     """
 
-    def __init__(self, model: SequenceModel, bound: Bound, learning_rate: float) -> None:
+    def __init__(self, model: SequenceModel, bound: Bound, learning_rate: float, *, weight_decay: float = 0.0) -> None:
         self.template = model
         self.bound = bound
         self.adam = optax.scale_by_adam()
         # An argument of the programs, not a constant in them: runs of other rates find them compiled.
         self.learning_rate = jnp.asarray(learning_rate, jnp.float32)
+        self.weight_decay = weight_decay
         self.compilations = 0
         """Batch shapes that a gradient was compiled for."""
         self.compiling_seconds = 0.0
@@ -111,6 +112,8 @@ class Trainer:
         gradient, metrics, bound = jax.tree.map(lambda leaf: leaf / count, total)
         metrics = metrics._replace(gradient_norm=optax.tree.norm(gradient))
         directions, optimiser = self.adam.update(gradient, state.optimiser)
+        if self.weight_decay:
+            directions = jax.tree.map(partial(decayed, self.weight_decay), directions, state.parameters)
         parameters = jax.tree.map(
             lambda leaf, direction: leaf - learning_rate.astype(leaf.dtype) * direction, state.parameters, directions
         )
@@ -133,6 +136,13 @@ def trainable(model: SequenceModel) -> PyTree:
 def with_parameters(model: SequenceModel, parameters: PyTree) -> SequenceModel:
     """The model with other float arrays."""
     return eqx.combine(parameters, model)
+
+
+def decayed(
+    weight_decay: float, direction: Float[Array, "*shape"], leaf: Float[Array, "*shape"]
+) -> Float[Array, "*shape"]:
+    """A direction of Adam with AdamW's weight decay; what no gradient has reached, like fixed statistics, stays."""
+    return direction + jnp.where(direction == 0, 0, weight_decay * leaf)
 
 
 def nothing(state: TrainState) -> Outcome:
