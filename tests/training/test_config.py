@@ -44,6 +44,7 @@ def test_whole_numbers_are_good_rates():
         ({"learning_rate": float("nan")}, ["learning_rate", "nan"]),
         ({"learning_rate": float("inf")}, ["learning_rate", "inf"]),
         ({"learning_rate": -1e-3}, ["learning_rate", "-0.001"]),
+        ({"weight_decay": -0.1}, ["weight_decay", "-0.1"]),
         ({"bound": "vae"}, ["bound", "'vae'"]),
         ({"model": None}, ["model", "None"]),
         ({"smoothing": "yes"}, ["smoothing", "'yes'", "bool"]),
