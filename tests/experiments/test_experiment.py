@@ -172,3 +172,9 @@ def test_experiments_of_one_directory_share_what_they_have_in_common():
     undecayed = {run.slug for run in decay.runs if run.config.weight_decay == 0}
     assert len(undecayed) == 9
     assert undecayed == {run.slug for run in table.runs} & {run.slug for run in decay.runs}
+    rows = [
+        {key: row[key] for key in row if key != "dataset"}
+        for row in table.document.published
+        if row["dataset"] == "jsb"
+    ]
+    assert decay.document.published == rows

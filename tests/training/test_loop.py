@@ -96,6 +96,12 @@ def test_the_elbo_sees_n_times_the_sequences(elbo_run, music):
             np.testing.assert_array_equal(batch.observations, frames)
 
 
+def test_a_run_trains_with_its_settings(tmp_path, music):
+    config = make_config({**SETTINGS, "dataset": "tiny", "learning_rate": 0.25, "weight_decay": 0.3})
+    trainer = Session(config, RunDirectory(tmp_path), music).trainer
+    assert (trainer.learning_rate, trainer.weight_decay) == (0.25, 0.3)
+
+
 def test_early_stopping(tmp_path, music):
     config = make_config(
         {**SETTINGS, "dataset": "tiny", "learning_rate": 1.0, "steps": 100, "validate_every": 5, "patience": 2}
