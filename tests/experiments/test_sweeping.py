@@ -108,6 +108,13 @@ def test_jobs_of_a_sweep_that_has_ended_do_not_start(job):
     assert not RunDirectory(job["directory"]).exists()
 
 
+def test_a_worker_keeps_compiled_programs_for_the_next(job, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    assert launch({**job, "settings": {**job["settings"], "steps": 1}}).code == 0
+    assert list((tmp_path / "cache" / "fivo" / "compiled").glob("*-cache"))
+
+
 def test_a_worker_leaves_when_its_parent_is_gone(job, tmp_path):
     """A parent that is killed, as by the system when memory runs out, leaves no process behind that holds the run."""
     program = "import json, sys; from fivo.experiments.launching import launch; launch(json.load(open(sys.argv[1])))"
