@@ -9,7 +9,7 @@ from cyclopts import Parameter
 def report(
     *runs: Path,
     out: Path | None = None,
-    format: Literal["html", "md", "csv", "latex"] = "html",
+    format: Literal["html", "md", "csv", "latex", "json"] = "html",
     audio: Annotated[bool, Parameter(negative="--no-audio")] = True,
 ) -> None:
     """One page that needs nothing else, or tables alone, from what sweeps and runs left.
@@ -17,17 +17,19 @@ def report(
     Parameters
     ----------
     runs
-        Directories of sweeps or runs, or summaries (NAME.json) of sweeps.
+        Directories of sweeps or runs, or summaries (NAME.json) of sweeps; parts of one experiment are joined, and where
+        several have a cell the last one counts.
     out
         The file to write. [tables go to standard output]
     format
-        A page, or tables as Markdown, CSV or LaTeX.
+        A page, tables as Markdown, CSV or LaTeX, or the joined summary of one experiment as JSON.
     audio
         Music to listen to on the page.
     """
     from fivo.errors import InputError
     from fivo.files import write_atomically
-    from fivo.report import as_csv, as_latex, as_markdown, read_sources, report_page
+    from fivo.report import as_csv, as_json, as_latex, as_markdown, read_sources, report_page
+    from fivo.report.damage import refusing_damage
 
     if not runs:
         raise InputError("got no runs where at least one directory was expected; give that of a sweep, say runs/music.")
@@ -39,7 +41,9 @@ def report(
     else:
         if not sources.summaries:
             raise InputError("the given directories hold runs but no sweep, so there are no tables; use --format html.")
-        text = {"md": as_markdown, "csv": as_csv, "latex": as_latex}[format](*sources.summaries)
+        written = {"md": as_markdown, "csv": as_csv, "latex": as_latex, "json": as_json}[format]
+        with refusing_damage():
+            text = written(*sources.summaries)
     if out is None:
         print(text, end="")
     else:

@@ -15,5 +15,6 @@ from fivo.report.reading import read_sources as read_sources
 from fivo.report.sound import write_samples as write_samples
 from fivo.report.sound import write_wav as write_wav
 from fivo.report.text import as_csv as as_csv
+from fivo.report.text import as_json as as_json
 from fivo.report.text import as_latex as as_latex
 from fivo.report.text import as_markdown as as_markdown

@@ -8,6 +8,7 @@ from typing import Any
 
 from fivo import __version__
 from fivo.errors import InputError
+from fivo.report.damage import refusing_damage
 from fivo.report.grid import Grid, arranged, heading, number_text, signed
 from fivo.report.png import write_pianoroll
 from fivo.report.reading import RunFiles, Sources, curves
@@ -35,14 +36,8 @@ def report_page(sources: Sources, *, audio: bool = True) -> str:
         loader=FileSystemLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"number": number_text, "signed": signed, "heading": heading}
-    try:
+    with refusing_damage(UndefinedError):
         return environment.get_template("page.html").render(_content(sources, audio))
-    except (UndefinedError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"a summary or a result is damaged ({' '.join(str(error).split()):.90}); run `fivo sweep` again."
-        ) from error
 
 
 def _content(sources: Sources, audio: bool) -> dict[str, Any]:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fivo.errors import InputError
+from fivo.report.damage import refusing_damage
+from fivo.report.joining import joined
 
 FIELDS = ("bound", "validation", "kl", "ess", "gradient_norm")
 MOST_NUMBERS = 150_000
@@ -43,7 +45,10 @@ class Sources:
 
 
 def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
-    """Summaries and runs at or below the given paths; a path may also be a summary itself."""
+    """Summaries and runs at or below the given paths; a path may also be a summary itself.
+
+    Summaries of one experiment become one, in which later paths come before earlier ones.
+    """
     sources = Sources()
     seen: set[Path] = set()
     for path in map(Path, paths):
@@ -63,7 +68,8 @@ def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
             raise InputError(
                 f"{str(path)!r} holds no run and no summary of a sweep; make some with `fivo sweep` or `fivo train`."
             )
-    sources.summaries.sort(key=lambda summary: summary["name"])
+    with refusing_damage():
+        sources.summaries = joined(sources.summaries)
     return sources
 
 

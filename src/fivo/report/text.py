@@ -1,10 +1,12 @@
-"""Tables as Markdown, CSV and LaTeX, from the summaries that a sweep leaves."""
+"""Tables as Markdown, CSV, LaTeX and JSON, from the summaries that a sweep leaves."""
 
 import csv
 import io
+import json
 import re
 from typing import Any
 
+from fivo.errors import InputError
 from fivo.report.grid import Grid, arranged, heading, number_text, signed
 
 LATEX = {
@@ -123,3 +125,11 @@ def _tex_cell(cell: dict[str, Any] | None) -> list[str]:
 
 def _tex(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in text)
+
+
+def as_json(*summaries: dict[str, Any]) -> str:
+    """The summary of one experiment, which may have been joined from several."""
+    if len(summaries) != 1:
+        names = ", ".join(str(summary["name"]) for summary in summaries)
+        raise InputError(f"got {len(summaries)} experiments ({names:.90}) where JSON holds one; give its files only.")
+    return json.dumps(summaries[0], indent=2, ensure_ascii=False) + "\n"
