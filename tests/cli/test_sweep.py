@@ -1,8 +1,10 @@
 """`fivo sweep` and `fivo report`: mistakes, and what they print; sweeps that run are in tests/experiments."""
 
 import pytest
+import tomli_w
 
 from fivo.cli.sweep_progress import SweepProgress, lines_of
+from fivo.experiments import check_data, read_experiment
 from fivo.experiments.status import Running, Status, last_row, status_of
 from fivo.experiments.tables import write_summary
 from tests.cli.commands import run
@@ -36,14 +38,35 @@ def test_mistakes(capsys, tmp_path, monkeypatch, arguments, said):
     assert_one_sentence(outcome.err.strip(), said)
 
 
-def test_no_workers(capsys, tmp_path):
-    import tomli_w
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "made.toml"
+    path.write_text(tomli_w.dumps(CONTENT | {"grid": {"dataset": ["bach", "jsb"], "bound": ["elbo", "fivo"]}}))
+    return path
 
-    file = tmp_path / "made.toml"
-    file.write_text(tomli_w.dumps(CONTENT))
-    outcome = run(capsys, "sweep", file, "--workers", 0, "--out", tmp_path / "out")
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--only", "dataset=bach", "--workers", 0], "--workers 0"), (["--only"], "KEY=VALUE")],
+    ids=["no workers", "only nothing"],
+)
+def test_mistakes_beside_an_experiment(capsys, tmp_path, file, arguments, said):
+    outcome = run(capsys, "sweep", file, "--out", tmp_path / "out", *arguments)
     assert outcome.code == 2
-    assert_one_sentence(outcome.err.strip(), "--workers 0")
+    assert_one_sentence(outcome.err.strip(), said)
+
+
+def test_nothing_starts_without_the_data_of_what_is_not_trained_yet(capsys, tmp_path, monkeypatch, file):
+    monkeypatch.delenv("FIVO_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    outcome = run(capsys, "sweep", file, "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert_one_sentence(outcome.err.strip(), "fivo data fetch jsb")
+    assert not (tmp_path / "out").exists()
+    experiment = read_experiment(file)
+    for each in experiment.runs:
+        write_training(tmp_path / "out", each, -7.0)
+    check_data(experiment.runs, tmp_path / "out")
 
 
 def test_a_page_and_tables(capsys, sweep, tmp_path):

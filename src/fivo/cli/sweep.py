@@ -9,7 +9,7 @@ from cyclopts import Parameter
 def sweep(
     file: Path,
     *,
-    only: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    only: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
     workers: int | None = None,
     scheduler: str | None = None,
     out: Path | None = None,
@@ -34,16 +34,21 @@ def sweep(
     """
     from fivo.cli.sweep_progress import SweepProgress
     from fivo.errors import InputError
-    from fivo.experiments import chosen_runs, cluster_executor, local_executor, read_experiment
+    from fivo.experiments import check_data, chosen_runs, cluster_executor, local_executor, read_experiment
     from fivo.experiments import sweep as run_sweep
     from fivo.experiments.executors import default_workers
     from fivo.report.text import as_markdown
 
     if workers is not None and scheduler is not None:
         raise InputError("got both --workers and --scheduler where one was expected; leave one out.")
+    if only == []:
+        raise InputError("got --only without KEY=VALUE; give some, or leave it out to run the whole experiment.")
     experiment = read_experiment(file)
     runs = chosen_runs(experiment, only or ())
     out = Path("runs") / experiment.directory if out is None else out
+    if scheduler is None:
+        # On a cluster the data is where the workers are.
+        check_data(runs, out, data_dir)
     workers = default_workers() if workers is None else workers
     place = local_executor(workers) if scheduler is None else cluster_executor(scheduler)
     with place as executor, SweepProgress(experiment.document.name) as progress:

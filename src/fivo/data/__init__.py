@@ -6,7 +6,7 @@ from fivo.data.buckets import choose_padded_lengths
 from fivo.data.checking import Checked, Listed, check, list_datasets
 from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, SPLITS, Dataset, Scaling
 from fivo.data.fetching import Fetched, fetch
-from fivo.data.loading import load
+from fivo.data.loading import find, load
 from fivo.data.midi import read_midi
 from fivo.data.npz import save_npz
 from fivo.data.padding import pad
@@ -34,6 +34,7 @@ __all__ = [
     "choose_padded_lengths",
     "evaluation_chunks",
     "fetch",
+    "find",
     "list_datasets",
     "load",
     "pad",

@@ -39,6 +39,29 @@ def locate(name: str, data_dir: str | Path | None = None) -> Path | None:
     return None
 
 
+def find(name_or_path: str | Path, data_dir: str | Path | None = None) -> Path:
+    """Where a dataset is, by its name or path; nothing of it is read."""
+    if str(name_or_path) == timit.NAME:
+        return timit.find_timit(data_dir)
+    if not _is_name(name_or_path):
+        return Path(os.path.expanduser(name_or_path))
+    entry = known(str(name_or_path))
+    path = locate(entry.name, data_dir)
+    if path is None:
+        places = ", ".join(map(str, search_path(data_dir)))
+        raise InputError(
+            f"dataset {entry.name!r} is not in {places}; run `fivo data fetch {entry.name}` "
+            "or name its folder with --data-dir."
+        )
+    return path
+
+
+def _is_name(name_or_path: str | Path) -> bool:
+    return isinstance(name_or_path, str) and (
+        name_or_path in KNOWN or not os.path.exists(os.path.expanduser(name_or_path))
+    )
+
+
 def load(
     name_or_path: str | Path,
     *,
@@ -57,18 +80,18 @@ def load(
     them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get them with
     `resample`. A folder in TIMIT's layout is split as in the paper.
     """
-    name = str(name_or_path)
     cutting = checked_cutting(frame, rate, resample)
-    if name == timit.NAME:
-        return timit.load_timit(timit.find_timit(data_dir), frame=frame)
-    if isinstance(name_or_path, str) and (name in KNOWN or not os.path.exists(os.path.expanduser(name))):
-        entry = known(name)
+    path = find(name_or_path, data_dir)
+    if str(name_or_path) == timit.NAME:
+        return timit.load_timit(path, frame=frame)
+    if _is_name(name_or_path):
+        entry = known(str(name_or_path))
         if steps_per_quarter not in (None, entry.steps_per_quarter):
             raise InputError(
-                f"{name} has {entry.steps_per_quarter:g} steps to the quarter, but {steps_per_quarter} were asked for."
+                f"{entry.name} has {entry.steps_per_quarter:g} steps to the quarter, but {steps_per_quarter} were "
+                "asked for."
             )
-        return load_known(entry, data_dir)
-    path = Path(os.path.expanduser(name_or_path))
+        return read_known(entry, read_bounded(path), path)
     if steps_per_quarter is not None and not 0 < steps_per_quarter < float("inf"):
         raise InputError(f"{steps_per_quarter} steps to the quarter note were asked for; give a positive number.")
     if path.is_dir():
@@ -90,18 +113,6 @@ def _load_folder(path: Path, steps_per_quarter: float | int | None, split_seed: 
     if is_recordings_folder(path):
         return from_recordings(path, path.resolve().name, cutting, split_seed)
     return from_midi_folder(path, path.resolve().name, steps_per_quarter or _DEFAULT_STEPS_PER_QUARTER, split_seed)
-
-
-def load_known(entry: KnownDataset, data_dir: str | Path | None = None) -> Dataset:
-    """A registered set, its checksum and counts verified."""
-    path = locate(entry.name, data_dir)
-    if path is None:
-        places = ", ".join(map(str, search_path(data_dir)))
-        raise InputError(
-            f"dataset {entry.name!r} is not in {places}; run `fivo data fetch {entry.name}` "
-            "or name its folder with --data-dir."
-        )
-    return read_known(entry, read_bounded(path), path)
 
 
 def read_known(entry: KnownDataset, content: bytes, path: Path) -> Dataset:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 _LOCATIONS = {
     "Experiment": "experiment",
     "PlannedRun": "experiment",
+    "check_data": "choosing",
     "chosen_runs": "choosing",
     "cluster_executor": "executors",
     "local_executor": "executors",
@@ -20,6 +21,7 @@ _LOCATIONS = {
 __all__ = [
     "Experiment",
     "PlannedRun",
+    "check_data",
     "chosen_runs",
     "cluster_executor",
     "local_executor",
@@ -29,7 +31,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from fivo.experiments.choosing import chosen_runs
+    from fivo.experiments.choosing import check_data, chosen_runs
     from fivo.experiments.executors import cluster_executor, local_executor
     from fivo.experiments.experiment import Experiment, PlannedRun, read_experiment
     from fivo.experiments.sweeping import sweep

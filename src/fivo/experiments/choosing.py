@@ -1,10 +1,13 @@
-"""`--only KEY=VALUE`: a part of a grid."""
+"""`--only KEY=VALUE`: a part of a grid, and whether its data is there."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from fivo.data import find
 from fivo.errors import InputError
 from fivo.experiments.experiment import Experiment, PlannedRun
+from fivo.experiments.selection import is_trained
 from fivo.training import TrainConfig
 
 
@@ -29,6 +32,15 @@ def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[Plann
         offered = ", ".join(f"{key}={'|'.join(texts)}" for key, texts in values.items())
         raise InputError(f"no run of {experiment.document.name!r} has {' '.join(only)}; it has {offered}.")
     return runs
+
+
+def check_data(runs: Sequence[PlannedRun], out: str | Path, data_dir: str | Path | None = None) -> None:
+    """Refuse to start where the data of a run that is not trained yet is missing on this machine."""
+    for dataset in dict.fromkeys(run.config.dataset for run in runs if not is_trained(Path(out) / run.slug, run)):
+        try:
+            find(dataset, data_dir)
+        except InputError as error:
+            raise InputError(f"{str(error).rstrip('.')}; or leave it out with --only.") from None
 
 
 def _value_of(run: PlannedRun, key: str) -> Any:

@@ -57,7 +57,7 @@ def find_timit(data_dir: str | Path | None = None) -> Path:
         places = ", ".join(map(str, search_path(data_dir)))
         raise InputError(
             f"TIMIT is not in {places}; it is licensed and cannot be fetched, so name the folder that holds your copy, "
-            "as in --dataset /data/TIMIT (or --from for a check)."
+            "as in --dataset /data/TIMIT (--data-dir /data for a sweep, --from /data/TIMIT for a check)."
         )
     return place
 
