@@ -44,6 +44,12 @@ def write_atomically(path: str | os.PathLike, content: bytes) -> None:
         file.write(content)
 
 
+def remove_parts(directory: Path) -> None:
+    """Remove what kills have left in a folder of files that were being replaced; only its owner may."""
+    for part in directory.glob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
 def lock(path: Path, taken: str) -> TextIO:
     """A lock file, held until it is closed or the process ends; `taken` says who else may have it."""
     try:

@@ -47,6 +47,20 @@ def test_a_model_of_another_size_is_refused_even_when_overridden(fivo_run, music
     assert_one_sentence(sentence, "latest.safetensors")
 
 
+def test_fewer_steps_than_were_trained_are_refused(fivo_run, music):
+    sentence = refusal(fivo_run.directory, msgspec.structs.replace(CONFIG, steps=20), music)
+    assert_one_sentence(sentence, "120 steps", "20 were asked for", "--out")
+
+
+def test_what_kills_left_is_removed_by_the_next_owner(tmp_path):
+    left = [tmp_path / ".result.json.0123.part", tmp_path / "checkpoints" / ".latest.safetensors.4567.part"]
+    for path in left:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"half")
+    with RunDirectory(tmp_path):
+        assert not any(path.exists() for path in left)
+
+
 def test_other_data_under_the_same_name_is_refused(fivo_run):
     other = tiny_music((6, 6, 6))
     assert_one_sentence(refusal(fivo_run.directory, CONFIG, other), "other data", "'tiny'", "--out")

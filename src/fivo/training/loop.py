@@ -38,7 +38,11 @@ def train(
         run.check(config, dataset.fingerprint, override=override)
         session = Session(config, run, dataset)
         session.restore()
-        run.record(config, dataset.fingerprint)
+        if not session.finished:
+            # Before the settings change: a kill in between must not leave a result beside settings it is not of.
+            run.forget_result()
+            run.record_provenance(dataset.fingerprint)
+        run.record(config)
         session.settle()
         reports = [report]
         if config.tensorboard:

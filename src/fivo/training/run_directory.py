@@ -14,7 +14,7 @@ from typing import Any
 
 from fivo import __version__
 from fivo.errors import InputError
-from fivo.files import lock, write_atomically
+from fivo.files import lock, remove_parts, write_atomically
 from fivo.training.commit import code_commit
 from fivo.training.config import TrainConfig, config_bytes, make_config, read_config
 
@@ -94,8 +94,8 @@ class RunDirectory:
                 f"{str(self.path)!r} was trained on other data than {config.dataset!r} now is; choose another --out."
             )
 
-    def record(self, config: TrainConfig, fingerprint: str) -> None:
-        """Write down what the run is about to be continued with; `config.toml` last, as it makes this a run."""
+    def record_provenance(self, fingerprint: str) -> None:
+        """Write down what is about to train the run; before its first settings, which make this a run."""
         provenance = {
             "dataset_fingerprint": fingerprint,
             "commit": code_commit(),
@@ -104,6 +104,9 @@ class RunDirectory:
             | {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpyro", "optax")},
         }
         self.write_json("run.json", provenance)
+
+    def record(self, config: TrainConfig) -> None:
+        """Write down the settings that the run is continued with."""
         write_atomically(self.path / "config.toml", config_bytes(config))
 
     def append_metrics(self, row: dict[str, Any]) -> None:
@@ -134,6 +137,8 @@ class RunDirectory:
 
     def __enter__(self) -> "RunDirectory":
         self._lock = lock(self.path / ".lock", f"another process is writing {str(self.path)!r}")
+        for folder in (self.path, self.latest.parent):
+            remove_parts(folder)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -90,17 +90,21 @@ class Session:
 
     def restore(self) -> None:
         """Go on from the latest checkpoint, if there is one."""
-        if self.run.latest.exists():
-            self.state = serialization.load(self.run.latest, self.state)
-            self.progress = read_progress(self.run)
-            self.saved_step = self.progress.step
+        if not self.run.latest.exists():
+            return
+        self.progress = read_progress(self.run)
+        if self.progress.step > self.config.steps:
+            raise InputError(
+                f"{str(self.run.path)!r} has trained {self.progress.step} steps where {self.config.steps} were asked "
+                "for; ask for at least as many, or choose another --out."
+            )
+        self.state = serialization.load(self.run.latest, self.state)
+        self.saved_step = self.progress.step
 
     def settle(self) -> None:
         """Make the other files agree with the checkpoint: forget what came after it, keep what was not kept yet."""
         self.run.forget_after(self.progress.step)
         self._keep_best()
-        if not self.finished:
-            self.run.forget_result()
 
     def failure(self, what: str, step: int) -> InputError:
         """The sentence for a run that cannot go on."""
