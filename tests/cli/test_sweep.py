@@ -1,8 +1,11 @@
 """`fivo sweep` and `fivo report`: mistakes, and what they print; sweeps that run are in tests/experiments."""
 
+import json
+
 import pytest
 import tomli_w
 
+from fivo.cli import main
 from fivo.cli.sweep_progress import SweepProgress, lines_of
 from fivo.experiments import check_data, read_experiment
 from fivo.experiments.status import Running, Status, last_row, status_of
@@ -75,6 +78,13 @@ def test_a_page_and_tables(capsys, sweep, tmp_path):
     assert run(capsys, "report", sweep, "--format", "md").out.startswith("**Table 9")
     assert run(capsys, "report", sweep / "made.json", "--format", "csv").out.startswith("experiment,place,")
     assert r"\begin{tabular}" in run(capsys, "report", sweep, "--format", "latex").out
+
+
+def test_names_that_are_no_text_are_replaced(capsysbinary, sweep):
+    summary = json.loads((sweep / "made.json").read_text())
+    (sweep / "made.json").write_text(json.dumps({**summary, "title": "odd \ud800"}))
+    main(["report", str(sweep / "made.json"), "--format", "md"])
+    assert b"odd ?" in capsysbinary.readouterr().out
 
 
 def test_progress_has_a_line_for_every_job_and_the_time_left(tmp_path, capsys):

@@ -97,6 +97,7 @@ def test_scores_relative_to_a_cell(tmp_path):
             "unit": "nats_per_sequence",
             "relative_to": {"bound": "elbo", "dataset": "jsb"},
         },
+        table={"rows": ["bound"], "columns": ["dataset", "split"]},
         published=[{"bound": "fivo", "dataset": "jsb", "split": "test", "value": 50}],
     )
     for run in experiment.runs:
@@ -172,7 +173,8 @@ def test_a_formula_in_a_name_is_text_in_a_spreadsheet(tmp_path):
 
 def test_latex(summary):
     text = as_latex(summary)
-    assert r"$-7.000 \pm 0.0030$ & $-6.90$ & $-0.10$" in text
+    assert r"ELBO & $-7.000 \pm 0.0030^{*}$ & $-8.60$ & $+1.60$" in text
+    assert r"FIVO & $-7.000 \pm 0.0030$ & $-6.90$ & $-0.10$" in text
     assert r"\textless{}script\textgreater{}alert" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 1
     body = [line for line in text.splitlines() if line.endswith(r"\\")]

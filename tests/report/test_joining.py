@@ -81,12 +81,30 @@ def test_lines_of_a_figure_are_joined(tmp_path):
     assert [line["label"] for line in whole["figure"][0]["lines"]] == ["elbo", "fivo"]
 
 
-def test_scores_relative_to_different_runs_stay_apart(tmp_path):
-    experiment = made_experiment(
-        evaluation={"unit": "nats_per_sequence", "relative_to": {"bound": "elbo"}, "particles": 8, "repeats": 2}
-    )
-    summary = summarise(experiment, tmp_path)
-    assert joined([summary, summary]) == [summary, summary]
+def test_scores_relative_to_different_runs_are_not_joined(tmp_path):
+    baseline = {"bound": "elbo", "dataset": "jsb"}
+    experiment = made_experiment(evaluation={"relative_to": baseline, "particles": 8, "repeats": 2})
+    first, second = summarise(experiment, tmp_path), summarise(experiment, tmp_path)
+    assert joined([first, second]) == [first]  # the same file twice
+    second["runs"] = ["another"]
+    with pytest.raises(InputError) as stop:
+        joined([first, second])
+    assert_one_sentence(stop.value, "relative", "apart")
+
+
+@pytest.mark.parametrize("change", [{"unit": "nats_per_sequence"}, {"particles": 4}, {"repeats": 5}], ids=str)
+def test_scores_of_another_kind_are_not_joined(tmp_path, change):
+    plan = {"splits": ["test"], "particles": 8, "repeats": 2}
+    summaries = [summarise(made_experiment(evaluation={**plan, **more}), tmp_path) for more in ({}, change)]
+    with pytest.raises(InputError) as stop:
+        joined(summaries)
+    assert_one_sentence(stop.value, *change, "apart")
+
+
+def test_a_path_may_be_given_twice(tmp_path, experiment, parts):
+    again = scored(tmp_path / "c", experiment, "elbo", -7.5)
+    assert scores_of(read_sources([parts[0], again, parts[0].parent]).summaries[0])["elbo"] == -8.0
+    assert len(read_sources([parts[0].parent, parts[0].parent]).runs) == 1
 
 
 @pytest.mark.parametrize("format", ["html", "md", "csv", "latex"])

@@ -127,7 +127,7 @@ def test_a_summary_alone_is_enough_for_its_table(sweep, tmp_path):
     assert "<audio" not in page
 
 
-@pytest.mark.parametrize("content", [None, "", "[1, 2", '{"format": 1}'], ids=str)
+@pytest.mark.parametrize("content", [None, "", "[1, 2", '{"format": 1}', "[" * 100_000], ids=lambda text: str(text)[:9])
 def test_what_is_no_result_is_one_sentence(tmp_path, content):
     path = tmp_path / "x.json"
     if content is not None:
@@ -138,10 +138,17 @@ def test_what_is_no_result_is_one_sentence(tmp_path, content):
 
 
 def test_damaged_files_of_a_run_do_not_stop_the_page(sweep):
-    for path in sweep.glob("*/sample.npz"):
-        path.write_bytes(b"PK\x03\x04 damaged")
-    for path in sweep.glob("*/metrics.jsonl"):
-        path.write_text(path.read_text() + '{"step": 1000, "bou')
+    for number, path in enumerate(sweep.glob("*/sample.npz")):
+        content = bytearray(path.read_bytes())
+        content[60:90] = bytes(30)  # within the compressed data of the first array
+        path.write_bytes(b"PK\x03\x04 damaged" if number % 2 else content)
+    for number, path in enumerate(sweep.glob("*/metrics.jsonl")):
+        content = path.read_text()
+        path.unlink()
+        if number % 2:
+            path.mkdir()
+        else:
+            path.write_text(content + '{"step": 1000, "bou')
     for path in sweep.glob("*/run.json"):
         path.write_text("{")
     assert "<audio" not in report_page(read_sources([sweep]))

@@ -1,5 +1,6 @@
 """`fivo report`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -44,8 +45,9 @@ def report(
         written = {"md": as_markdown, "csv": as_csv, "latex": as_latex, "json": as_json}[format]
         with refusing_damage():
             text = written(*sources.summaries)
+    content = text.encode(errors="replace")  # names of files may be no text
     if out is None:
-        print(text, end="")
+        sys.stdout.buffer.write(content)
     else:
-        write_atomically(out, text.encode())
+        write_atomically(out, content)
         print(f"wrote {out}: {len(sources.summaries)} experiments, {len(sources.runs)} runs, {len(text) / 1e6:.1f} MB")

@@ -70,6 +70,7 @@ def evaluate(
         "dataset_fingerprint": run.dataset.fingerprint,
         "repeats": repeats,
         "seed": seed,
+        "resampling": resampling,
         "steps": run.step,
         "config": msgspec.to_builtins(run.config),
     }

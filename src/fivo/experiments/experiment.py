@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fivo.data import SPLITS
 from fivo.errors import InputError
+from fivo.experiments.checking import check_places
 from fivo.experiments.slugs import slug_of
 from fivo.training import TrainConfig, dataset_setting, make_config, read_config
 
@@ -135,9 +135,8 @@ def make_experiment(content: dict[str, Any], where: str = "the experiment") -> E
     named = dict.fromkeys(key for grid in document.grid for key in grid)
     keys = tuple(key for key in named if key not in SELECTED + REPEATED)
     runs = _expand(document, keys, tuple(named))
-    experiment = Experiment(document, runs, keys)
-    _check_keys(experiment, where)
-    return experiment
+    check_places(document, [dict(cell) for cell in dict.fromkeys(run.cell for run in runs)], keys, where)
+    return Experiment(document, runs, keys)
 
 
 def _as_lists(grid: dict[str, Any]) -> dict[str, Any]:
@@ -156,31 +155,3 @@ def _expand(document: Document, keys: tuple[str, ...], named: tuple[str, ...]) -
     if not runs:
         raise InputError(f"the grid of {document.name!r} is empty; give every key at least one value.")
     return tuple(runs.values())
-
-
-def _check_keys(experiment: Experiment, where: str) -> None:
-    document = experiment.document
-    known = {*experiment.keys, "split"}
-    cells = {cell for run in experiment.runs for cell in run.cell}
-    used = {
-        "table": [*document.table.rows, *document.table.columns] if document.table else [],
-        "evaluation.relative_to": list(document.evaluation.relative_to),
-        "figure": [key for key in (document.figure.panels, document.figure.lines) if key] if document.figure else [],
-        "published": [key for row in document.published for key in row if key != "value"],
-    }
-    for place, names in used.items():
-        for name in names:
-            if name not in known:
-                raise InputError(
-                    f"{where!r} has the key {name!r:.60} in {place} where one of {', '.join(sorted(known))} was "
-                    "expected; use the keys of its grid."
-                )
-    for row in document.published:
-        if not isinstance(row.get("value"), int | float):
-            raise InputError(f"{where!r} has the published row {row!r:.90} without a number as its value; add it.")
-        lost = [f"{key}={row[key]!r:.40}" for key in row if key in experiment.keys and (key, row[key]) not in cells]
-        if lost or row.get("split", SPLITS[-1]) not in SPLITS:
-            raise InputError(
-                f"{where!r} has a published row for {', '.join(lost) or 'an unknown split'}, which its grid does not "
-                "have; mend the row or the grid."
-            )

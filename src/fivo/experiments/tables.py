@@ -85,6 +85,7 @@ def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], evaluatio
     """A selected run, and everything needed to make its number again."""
     result, provenance = read_json(directory / "result.json"), read_json(directory / "run.json") or {}
     validation = score_of(directory, evaluation, "valid")
+    resampling = score.get("resampling", run.config.resampling)
     reported = score["bounds"][score["reported"]["bound"]]
     error = reported["standard_error"]
     if error is not None and evaluation.unit == "nats_per_sequence":
@@ -104,7 +105,8 @@ def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], evaluatio
         "commands": [
             train_command(score["config"], run.slug),
             f"fivo evaluate {run.slug} --split {score['split']} --particles {score['particles']} "
-            f"--repeats {score['repeats']} --seed {score['seed']}",
+            f"--repeats {score['repeats']} --seed {score['seed']}"
+            + (f" --resampling {resampling}" if resampling != run.config.resampling else ""),
         ],
     }
 
@@ -117,7 +119,7 @@ def train_command(settings: dict[str, Any], out: str) -> str:
         if isinstance(value, bool):
             words += [f"--{option}"] if value else []
         else:
-            words.append(f"--{option} {shlex.quote(f'{value:g}' if isinstance(value, float) else str(value))}")
+            words.append(f"--{option} {shlex.quote(str(value))}")
     return " ".join([*words, f"--out {out}"])
 
 

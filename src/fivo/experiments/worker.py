@@ -46,9 +46,10 @@ def _wait_for_lock(directory: str) -> None:
         try:
             with RunDirectory(directory):
                 return
-        except InputError:
+        except InputError as error:
             if time.monotonic() > deadline:
-                raise
+                print(error, file=sys.stderr)
+                sys.exit(1)  # no mistake: the sweep tries once more
             time.sleep(0.25)
 
 
@@ -66,6 +67,7 @@ def _evaluate(job: dict[str, Any]) -> None:
     from fivo.evaluation import evaluate, open_run
     from fivo.experiments.excerpts import write_excerpt
     from fivo.experiments.selection import read_json
+    from fivo.training.build import bounding_resampling
     from fivo.training.commit import code_commit
 
     run = open_run(job["directory"], data_dir=job["data_dir"])
@@ -73,11 +75,9 @@ def _evaluate(job: dict[str, Any]) -> None:
         if job["kind"] == "evaluate":
             write_excerpt(run)
         known = read_json(run.directory.path / "evaluation.json") or {"splits": {}}
-        scores = {
-            split: evaluate(run, split=split, particles=job["particles"], repeats=job["repeats"])
-            | {"commit": code_commit()}
-            for split in job["splits"]
-        }
+        options = {name: job[name] for name in ("particles", "repeats")}
+        options["resampling"] = bounding_resampling(run.config)
+        scores = {split: evaluate(run, split=split, **options) | {"commit": code_commit()} for split in job["splits"]}
         run.directory.write_json("evaluation.json", {"splits": {**known["splits"], **scores}})
 
 

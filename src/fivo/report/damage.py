@@ -13,7 +13,7 @@ def refusing_damage(*others: type[Exception]) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, *others) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, *others) as error:
         raise InputError(
             f"a summary or a result is damaged ({' '.join(str(error).split()):.90}); run `fivo sweep` again."
         ) from error

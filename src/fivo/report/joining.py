@@ -3,21 +3,28 @@
 from collections.abc import Iterable
 from typing import Any
 
+from fivo.errors import InputError
+
+SHARED = ("unit", "particles", "repeats", "relative_to")
+
 
 def joined(summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One summary for each experiment, by name; of cells and lines that several have, the last that has a result.
-
-    Scores relative to a cell stay apart: each summary has subtracted a score of its own.
-    """
-    whole: dict[Any, dict[str, Any]] = {}
+    """One summary for each experiment, by name; of cells and lines that several have, the last that has a result."""
+    whole: dict[str, dict[str, Any]] = {}
     for summary in summaries:
         name = summary["name"]
-        key = (name, len(whole)) if summary.get("relative_to") else name
-        whole[key] = _join(whole[key], summary) if key in whole else summary
+        whole[name] = _join(whole[name], summary) if name in whole else summary
     return sorted(whole.values(), key=lambda summary: summary["name"])
 
 
 def _join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    if first == second:
+        return first
+    other = [key for key in SHARED if first.get(key) != second.get(key)]
+    if other or first["relative_to"]:
+        # Each summary of relative scores has subtracted a score of its own.
+        reason = f"they differ in {', '.join(other)}" if other else "their scores are relative to different runs"
+        raise InputError(f"the summaries of {first['name']!r:.60} cannot be joined, as {reason}; report them apart.")
     cells = {_identity(cell): cell for cell in first["cells"]}
     for cell in second["cells"]:
         if cell["ours"] is not None or _identity(cell) not in cells:

@@ -3,9 +3,8 @@
 import json
 import os
 import tomllib
-import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,12 @@ class RunFiles:
     steps_per_quarter: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sources:
     """All that was found under some paths."""
 
-    summaries: list[dict[str, Any]] = field(default_factory=list)
-    runs: list[RunFiles] = field(default_factory=list)
+    summaries: list[dict[str, Any]]
+    runs: list[RunFiles]
 
 
 def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
@@ -49,28 +48,24 @@ def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
 
     Summaries of one experiment become one, in which later paths come before earlier ones.
     """
-    sources = Sources()
-    seen: set[Path] = set()
+    summaries: list[dict[str, Any]] = []
+    runs: dict[Path, RunFiles] = {}
     for path in map(Path, paths):
-        if not path.exists():
-            raise InputError(f"{str(path)!r} does not exist; give directories of runs or sweeps.")
-        before = len(sources.summaries) + len(sources.runs)
-        files = [path] if path.is_file() else _files(path)
-        for file in files:
-            if file.resolve() in seen:
-                continue
-            seen.add(file.resolve())
-            if file.name == "config.toml":
-                sources.runs.append(_read_run(file.parent, {run.label for run in sources.runs}))
-            elif (summary := _read_summary(file)) is not None:
-                sources.summaries.append(summary)
-        if len(sources.summaries) + len(sources.runs) == before:
+        if not os.path.exists(path):
+            raise InputError(f"{str(path)!r:.200} does not exist; give directories of runs or sweeps.")
+        files = [path] if path.is_file() else list(_files(path))
+        found = {file.parent.resolve(): file.parent for file in files if file.name == "config.toml"}
+        mine = [summary for file in files if (summary := _read_summary(file)) is not None]
+        if not found and not mine:
             raise InputError(
-                f"{str(path)!r} holds no run and no summary of a sweep; make some with `fivo sweep` or `fivo train`."
+                f"{str(path)!r:.200} holds no run and no summary of a sweep; make some with `fivo sweep` or `fivo train`."
             )
+        summaries += mine
+        for place, directory in found.items():
+            if place not in runs:
+                runs[place] = _read_run(directory, {run.label for run in runs.values()})
     with refusing_damage():
-        sources.summaries = joined(sources.summaries)
-    return sources
+        return Sources(joined(summaries), list(runs.values()))
 
 
 def _files(directory: Path) -> Iterable[Path]:
@@ -114,21 +109,24 @@ def _read_run(directory: Path, taken: set[str]) -> RunFiles:
 def _json(path: Path) -> dict[str, Any] | None:
     try:
         value = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
 def _metrics(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
     rows = []
-    if path.exists():
-        for line in path.read_text(errors="replace").splitlines():
-            try:
-                row = json.loads(line)
-            except ValueError:
-                break  # the last line of a run that was killed
-            if isinstance(row, dict) and isinstance(row.get("step"), int):
-                rows.append(row)
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            break  # the last line of a run that was killed
+        if isinstance(row, dict) and isinstance(row.get("step"), int):
+            rows.append(row)
     return rows
 
 
@@ -137,7 +135,7 @@ def _excerpt(path: Path) -> tuple[dict[str, NDArray[np.uint8]] | None, int]:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # a bad one is closed, too
             rolls = {name: np.asarray(file[name], np.uint8) for name in ("data", "sample")}
             return rolls, int(file["steps_per_quarter"])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except Exception:  # whatever numpy, zipfile and zlib raise: a damaged excerpt is not worth the page
         return None, 1
 
 

@@ -115,7 +115,8 @@ def _tex_cell(cell: dict[str, Any] | None) -> list[str]:
     ours = "--" if cell["ours"] is None else f"${number_text(cell['ours'], unit, 1)}"
     if cell["ours"] is not None:
         error = cell["standard_error"]
-        ours += "$" if error is None else rf" \pm {number_text(error, unit, 2)}$"
+        ours += "" if error is None else rf" \pm {number_text(error, unit, 2)}"
+        ours += "^{*}$" if cell["note"] else "$"
     return [
         ours,
         "--" if cell["published"] is None else f"${number_text(cell['published'], unit)}$",

@@ -85,10 +85,13 @@ def training_bound(config: TrainConfig) -> Bound:
 
 
 def validation_bound(config: TrainConfig) -> Bound:
-    """The run's own bound, which selects the best step; with multinomial resampling where the run's is no bound."""
-    lost = bound_lost(get_scheme(config.resampling))
-    resampling = "multinomial" if lost else config.resampling
-    return build_bound(config.bound, validation_particles(config), config, resampling=resampling)
+    """The run's own bound, which selects the best step."""
+    return build_bound(config.bound, validation_particles(config), config, resampling=bounding_resampling(config))
+
+
+def bounding_resampling(config: TrainConfig) -> str:
+    """The run's resampling, or multinomial where FIVO with it is no lower bound."""
+    return "multinomial" if bound_lost(get_scheme(config.resampling)) else config.resampling
 
 
 def validation_particles(config: TrainConfig) -> int:

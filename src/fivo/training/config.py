@@ -94,7 +94,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text())
     except FileNotFoundError:
         raise InputError(f"the configuration {str(path)!r} does not exist; check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); mend it.") from None
 
 
