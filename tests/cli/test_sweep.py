@@ -104,6 +104,14 @@ def test_progress_has_a_line_for_every_job_and_the_time_left(tmp_path, capsys):
     assert lines[0] == "made: 1 of 8 runs trained, at most 0:10:00 left"
     assert lines[1] == f"  {first.slug}: 50/100, 0:01:40 left, 0.5 steps/s, bound -7.500"
     assert len(lines) == 3
+    (tmp_path / second.slug / "metrics.jsonl").write_text('{"step": 99, "seconds": 198.0}\n')
+    (tmp_path / second.slug / "job.json").write_text('{"token": "mine", "kind": "evaluate"}')
+    flying = [("train", first), ("evaluate", second)]
+    assert status_of(tmp_path, (first, second), flying, "mine", {second.slug}, {}).seconds_left == 100.0
+    both = [("train", first), ("train", second)]
+    (tmp_path / second.slug / "job.json").write_text('{"token": "mine", "kind": "train"}')
+    assert status_of(tmp_path, (first, second), both, "mine", {}, {}).seconds_left == 100.0  # as the longer one
+    assert status_of(tmp_path, (second,), flying[1:], "mine", {second.slug}, {}).seconds_left is None
     with SweepProgress("made") as progress:
         progress.show(status)
         progress.show(status)

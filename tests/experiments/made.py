@@ -70,6 +70,7 @@ def write_evaluation(
     }
     path = directory / "evaluation.json"
     known = json.loads(path.read_text())["splits"] if path.exists() else {}
+    known = known if isinstance(known, dict) else {}
     path.write_text(json.dumps({"splits": {**known, split: {**score, **changes}}}))
 
 

@@ -60,6 +60,24 @@ def test_each_run_once_and_the_best_of_each_cell_evaluated(tmp_path):
     assert again.jobs == []
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "again"),
+    [
+        ("result.json", "{}", "train"),
+        ("evaluation.json", '{"splits": []}', "validate"),
+        ("evaluation.json", '{"splits": {"valid": {}}}', "validate"),
+        ("evaluation.json", '{"splits": {"valid": 3, "test": []}}', "validate"),
+    ],
+)
+def test_what_is_damaged_is_made_again(tmp_path, name, content, again):
+    experiment, _, finished = played(tmp_path, lambda run, attempt: GOOD)
+    slug = finished.summary["cells"][0]["selected"][0]["run"]
+    (tmp_path / slug / name).write_text(content)
+    executor = Played(tmp_path, experiment, lambda run, attempt: GOOD)
+    assert sweep(experiment, tmp_path, executor, capacity=1).summary == finished.summary
+    assert executor.jobs[0] == (again, slug)
+
+
 def test_a_crash_is_tried_once_more(tmp_path):
     def play(run, attempt):
         return CRASH if run.config.learning_rate == 1e-4 and attempt == 1 else GOOD

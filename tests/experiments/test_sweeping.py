@@ -51,6 +51,7 @@ def test_killed_at_random_instants(tmp_path, music_file, cache):
     shown = finish(start_sweep(tmp_path / "tiny.toml", out, cache, "--workers", 2))
     assert trained(out) == {run.slug for run in experiment.runs}
     assert len(trained(out)) == 3 * SEEDS
+    assert ended
     assert {path: path.stat().st_mtime_ns for path in ended} == ended  # what was done was left as it was
     assert "| FIVO |" in shown
 

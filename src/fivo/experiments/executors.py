@@ -1,5 +1,6 @@
 """Where jobs run: threads of this process that each hold some cores, or a Dask cluster."""
 
+import logging
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -56,6 +57,9 @@ def cluster_executor(address: str) -> Iterator[Executor]:
             f"no Dask scheduler answers at {address!r:.90} ({str(error).splitlines()[0]:.90}); start one with "
             "`dask scheduler` and give its address, say tcp://host:8786."
         ) from None
+    # What becomes of the connection is said in one sentence, by the sweep; these loggers have levels of their own.
+    for name in ("distributed", "distributed.client", "distributed.core"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         # Not pure: a run that crashed is the same call once more, and must not be answered from memory.
         yield client.get_executor(pure=False)

@@ -29,8 +29,9 @@ def _line(out: Path, run: PlannedRun, field: str, keys: dict[str, Any], experime
     rows = rows[:: -(-len(rows) // MOST_POINTS) or 1]
     label = [str(keys[figure.lines])] if figure and figure.lines else []
     label += [field.replace("_", " ")] if not label or len(figure.fields if figure else ()) > 1 else []
-    if len({other.config.seed for other in experiment.runs}) > 1:
-        label.append(f"seed {run.config.seed}")
+    for key, word in (("learning_rate", "rate"), ("seed", "seed")):
+        if len({getattr(other.config, key) for other in experiment.runs}) > 1:
+            label.append(f"{word} {getattr(run.config, key)}")
     return {
         "label": ", ".join(label),
         "run": run.slug,

@@ -41,7 +41,8 @@ def launch(job: dict[str, Any]) -> Outcome:
     job = {**job, "parent": os.getpid(), "cores": getattr(_thread, "cores", None)}
     file, log = directory / "job.json", directory / "worker.log"
     write_atomically(file, json.dumps(job, indent=2).encode())
-    with open(log, "wb") as output:
+    with open(log, "ab") as output:  # a crash that is tried again stays on record
+        before = output.tell()
         process = subprocess.Popen(
             [sys.executable, "-m", "fivo.experiments.worker", str(file)],
             stdin=subprocess.DEVNULL,
@@ -56,7 +57,7 @@ def launch(job: dict[str, Any]) -> Outcome:
         finally:
             process.kill()
             process.wait()
-    lines = log.read_text(errors="replace").strip().splitlines()
+    lines = log.read_bytes()[before:].decode(errors="replace").strip().splitlines()
     return Outcome(code, lines[-1].strip() if lines else f"the process ended with code {code}")
 
 

@@ -17,7 +17,7 @@ from fivo.training import RunDirectory
 
 def is_trained(directory: Path, run: PlannedRun) -> bool:
     """Whether a run has ended with the settings that are asked for."""
-    if read_json(directory / "result.json") is None:
+    if result_of(directory) is None:
         return False
     try:
         return RunDirectory(directory).config() == run.config
@@ -32,11 +32,16 @@ def is_evaluated(directory: Path, evaluation: Evaluation) -> bool:
 
 def score_of(directory: Path, evaluation: Evaluation, split: str) -> dict[str, Any] | None:
     """The scores of a run on a split, if they are of its best step and as exact as asked for."""
-    result, scores = read_json(directory / "result.json"), read_json(directory / "evaluation.json")
-    score = (scores or {}).get("splits", {}).get(split)
-    if result is None or score is None or score["steps"] != result["best_step"]:
+    result, scores = result_of(directory), read_json(directory / "evaluation.json")
+    if result is None or scores is None:
         return None
-    return score if (score["particles"], score["repeats"]) == (evaluation.particles, evaluation.repeats) else None
+    try:
+        score = scores["splits"][split]
+        made = (score["steps"], score["particles"], score["repeats"])
+        known = isinstance(score["reported"]["nats_per_step"], float)
+    except (KeyError, TypeError):
+        return None  # not made yet, or damaged, and made again
+    return score if known and made == (result["best_step"], evaluation.particles, evaluation.repeats) else None
 
 
 def selected(out: Path, runs: Iterable[PlannedRun], evaluation: Evaluation) -> PlannedRun | None:
@@ -57,13 +62,19 @@ def unscored(out: Path, runs: Iterable[PlannedRun], evaluation: Evaluation) -> l
 
 
 def _ended(out: Path, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
-    return [run for run in runs if read_json(out / run.slug / "result.json") is not None]
+    return [run for run in runs if result_of(out / run.slug) is not None]
+
+
+def result_of(directory: Path) -> dict[str, Any] | None:
+    """What training ended with, if it has and the file is whole."""
+    result = read_json(directory / "result.json")
+    return result if result is not None and isinstance(result.get("best_step"), int) else None
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object of a file, or None where there is no whole one."""
     try:
         value = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -47,7 +47,7 @@ def status_of(
             running.append(Running(kind, run.slug, run.config.steps, row))
     ended = [run for run in runs if run.slug in trained or run.slug in failed]
     open_runs = [run for run in runs if run.slug not in trained and run.slug not in failed]
-    left = _seconds_left(out, open_runs, ended, len(running))
+    left = _seconds_left(out, open_runs, ended, sum(job.kind == "train" for job in running))
     return Status(sum(run.slug in trained for run in runs), len(failed), len(runs), running, left)
 
 
@@ -72,7 +72,10 @@ def last_row(path: Path) -> dict[str, Any]:
 def _seconds_left(
     out: Path, open_runs: Sequence[PlannedRun], ended: Sequence[PlannedRun], parallel: int
 ) -> float | None:
-    """Steps left, each as long as in runs of the same shape so far; of other shapes where none has begun."""
+    """Steps left, each as long as in runs of the same shape so far; of other shapes where none has begun.
+
+    No sooner than the longest run; unknown once all are trained, and only evaluations are left.
+    """
     pace: dict[Any, list[float]] = {}
     done = {}
     for run in (*ended, *open_runs):
@@ -80,9 +83,9 @@ def _seconds_left(
         done[run.slug] = row.get("step", 0)
         if row.get("step") and row.get("seconds"):
             pace.setdefault(run.cell, []).append(row["seconds"] / row["step"])
-    if not pace or not parallel:
+    if not pace or not parallel or not open_runs:
         return None
     means = {cell: sum(values) / len(values) for cell, values in pace.items()}
     usual = sum(means.values()) / len(means)
     seconds = [max(run.config.steps - done[run.slug], 0) * means.get(run.cell, usual) for run in open_runs]
-    return sum(seconds) / parallel
+    return max(sum(seconds) / parallel, *seconds)

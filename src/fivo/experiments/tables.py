@@ -10,7 +10,7 @@ import numpy as np
 
 from fivo.experiments.experiment import Evaluation, Experiment, PlannedRun
 from fivo.experiments.figures import figure_of
-from fivo.experiments.selection import read_json, score_of, selected
+from fivo.experiments.selection import read_json, result_of, score_of, selected
 from fivo.files import write_atomically
 
 FORMAT = 1
@@ -67,7 +67,6 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
         error = float(values.std(ddof=1) / math.sqrt(len(values)))
     else:
         error = chosen[0]["standard_error"] if chosen else None
-    trained = sum(read_json(out / run.slug / "result.json") is not None for run in runs)
     return {
         "keys": keys,
         "published": _published(experiment, keys),
@@ -75,7 +74,7 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
         "standard_error": error,
         "error_of": ("seeds" if len(values) > 1 else "evaluations") if error is not None else None,
         "note": OPTIMISTIC if chosen and chosen[0]["config"]["bound"] != "fivo" else None,
-        "runs_trained": trained,
+        "runs_trained": sum(result_of(out / run.slug) is not None for run in runs),
         "runs_planned": len(runs),
         "selected": chosen,
     }
@@ -83,7 +82,7 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
 
 def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """A selected run, and everything needed to make its number again."""
-    result, provenance = read_json(directory / "result.json"), read_json(directory / "run.json") or {}
+    result, provenance = result_of(directory), read_json(directory / "run.json") or {}
     validation = score_of(directory, evaluation, "valid")
     resampling = score.get("resampling", run.config.resampling)
     reported = score["bounds"][score["reported"]["bound"]]

@@ -74,11 +74,12 @@ def _evaluate(job: dict[str, Any]) -> None:
     with run.directory:
         if job["kind"] == "evaluate":
             write_excerpt(run)
-        known = read_json(run.directory.path / "evaluation.json") or {"splits": {}}
+        known = (read_json(run.directory.path / "evaluation.json") or {}).get("splits")
+        known = known if isinstance(known, dict) else {}
         options = {name: job[name] for name in ("particles", "repeats")}
         options["resampling"] = bounding_resampling(run.config)
         scores = {split: evaluate(run, split=split, **options) | {"commit": code_commit()} for split in job["splits"]}
-        run.directory.write_json("evaluation.json", {"splits": {**known["splits"], **scores}})
+        run.directory.write_json("evaluation.json", {"splits": {**known, **scores}})
 
 
 if __name__ == "__main__":

@@ -108,8 +108,11 @@ def _pieces(sources: Sources, audio: bool) -> list[dict[str, Any]]:
 
 def _distinct(runs: list[RunFiles]) -> list[RunFiles]:
     """The first run of each dataset and bound, then the others."""
-    first = {(run.config.get("dataset"), run.config.get("bound")): run for run in reversed(runs)}
-    return [*first.values(), *(run for run in runs if run not in first.values())] if len(runs) > len(first) else runs
+    first: dict[tuple[Any, Any], RunFiles] = {}
+    for run in runs:
+        first.setdefault((run.config.get("dataset"), run.config.get("bound")), run)
+    labels = {run.label for run in first.values()}
+    return [*first.values(), *(run for run in runs if run.label not in labels)]
 
 
 def _music(run: RunFiles, audio: bool) -> list[dict[str, Any]]:
