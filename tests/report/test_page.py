@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -26,26 +27,28 @@ const complain = console.error;
 console.error = (...words) => { window.problems.push(words.join(" ")); complain(...words); };
 </script>
 """
-PLAY = """
-<script>
-window.addEventListener("load", () => {
-  const outcome = {};
+POINT = """
   const charts = [...document.querySelectorAll(".chart")];
-  const lines = () => charts.map(chart => chart.querySelectorAll("path.line").length);
-  const ticks = chart => [...chart.querySelectorAll("text")].map(text => text.textContent).join("|");
-  outcome.lines = lines();
-  outcome.lengths = charts.map(chart => chart.querySelector("path.line").getTotalLength());
   const point = (chart, part, kind) => {
     const svg = chart.querySelector("svg"), box = svg.getBoundingClientRect();
     const place = { clientX: box.left + part * box.width, clientY: box.top + box.height / 2, bubbles: true };
     svg.dispatchEvent(new PointerEvent(kind, { ...place, pointerType: "mouse" }));
   };
-  point(charts.at(-1), 0.5, "pointermove");
-  const tip = charts.at(-1).querySelector(".tip");
-  outcome.tip = tip.hidden ? null : tip.innerText;
+  const tip = (chart, part) => {
+    point(chart, part, "pointermove");
+    const shown = chart.querySelector(".tip");
+    return shown.hidden ? null : shown.innerText;
+  };
+  const ticks = chart => [...chart.querySelectorAll("text")].map(text => text.textContent).join("|");
+  const drag = (chart, from, to) => { point(chart, from, "pointerdown"); point(chart, to, "pointerup"); };
+"""
+PLAY = """
+  const lines = () => charts.map(chart => chart.querySelectorAll("path.line").length);
+  outcome.lines = lines();
+  outcome.lengths = charts.map(chart => chart.querySelector("path.line").getTotalLength());
+  outcome.tip = tip(charts.at(-1), 0.5);
   const before = ticks(charts.at(-1));
-  point(charts.at(-1), 0.4, "pointerdown");
-  point(charts.at(-1), 0.6, "pointerup");
+  drag(charts.at(-1), 0.4, 0.6);
   outcome.zoomed = ticks(charts.at(-1)) !== before;
   charts.at(-1).querySelector("svg").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
   outcome.reset = ticks(charts.at(-1)) === before;
@@ -57,15 +60,38 @@ window.addEventListener("load", () => {
   outcome.images = [...document.images].map(image => image.naturalWidth);
   // The page counts as loaded only after the metadata of its sounds are.
   outcome.sounds = [...document.querySelectorAll("audio")].map(audio => audio.readyState ? audio.duration : -1);
+  outcome.width = window.innerWidth;
   outcome.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+"""
+ODD_LINES = """
+  const stroke = path => path.getAttribute("style") + path.getAttribute("stroke-dasharray");
+  const styles = {};
+  for (const path of document.querySelectorAll(".chart path.line")) {
+    (styles[path.querySelector("title").textContent] ??= new Set()).add(stroke(path));
+  }
+  for (const button of document.querySelectorAll(".legend button")) {
+    styles[button.textContent]?.add(stroke(button.querySelector("path")));
+  }
+  outcome.styles = Object.fromEntries(Object.entries(styles).map(([label, found]) => [label, [...found]]));
+  const first = [...charts[0].querySelectorAll("path.line")];
+  outcome.paths = Object.fromEntries(first.map(path => [path.textContent, path.getAttribute("d")]));
+  outcome.lengths = first.map(path => path.getTotalLength());
+  outcome.tips = [0.5, 0.95].map(part => tip(charts[0], part));
+  point(charts[0], 0.3, "pointerdown");
+  point(charts[0], 0.6, "pointermove");
+  point(charts[0], 0.6, "pointerleave");
+  outcome.box = charts[0].querySelector(".zoom").getAttribute("width");
+  for (let time = 0; time < 40; time++) drag(charts[0], 0.45, 0.55);
+  outcome.ticks = ticks(charts[0]).split("|").length;
+"""
+NOTE = """
   outcome.problems = window.problems;
-  const note = document.createElement("pre");
+  const note = top.document.createElement("pre");
   note.id = "outcome";
   note.textContent = JSON.stringify(outcome);
-  document.body.append(note);
-});
-</script>
+  top.document.body.append(note);
 """
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
 
 @pytest.fixture
@@ -110,7 +136,7 @@ def test_nothing_is_fetched_and_names_are_text(sweep):
 
 def test_many_long_runs_make_a_small_page(tmp_path):
     experiment = made_experiment(
-        grid=[{"bound": ["elbo", "fivo"], "dataset": "jsb", "seed": list(range(18)), "learning_rate": [1e-3]}]
+        grid=[{"bound": ["elbo", "fivo"], "dataset": "jsb", "seed": list(range(72)), "learning_rate": [1e-3]}]
     )
     for run in experiment.runs:
         directory = write_training(tmp_path, run, -7.0)
@@ -165,19 +191,62 @@ def test_a_summary_that_lacks_something_is_one_sentence(sweep):
     assert_one_sentence(stop.value, "damaged")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-@pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
-def test_in_a_browser(sweep, tmp_path, width):
-    page = report_page(read_sources([sweep]))
-    file = tmp_path / "page.html"
-    file.write_text(page.replace("<head>", "<head>" + READER, 1).replace("</body>", PLAY + "</body>"))
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900", "--dump-dom"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
+def played(page, play, folder, width=1280):
+    """What a script that plays a reader of the page has found, in a frame: windows are never as narrow as a phone."""
+    script = f'<script>window.addEventListener("load", () => {{ const outcome = {{}}; {POINT}{play}{NOTE} }});</script>'
+    page = page.replace("<head>", "<head>" + READER, 1).replace("</body>", script + "</body>")
+    file = folder / "page.html"
+    file.write_text(f'<!doctype html><iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>')
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000", "--dump-dom"]
+    command += [f"--user-data-dir={folder / 'profile'}", file.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True).stdout
     found = re.search(r'<pre id="outcome">(.*?)</pre>', shown, re.DOTALL)
     assert found is not None, shown[-2000:]
     outcome = json.loads(html.unescape(found[1]))
     assert outcome["problems"] == []
+    return outcome
+
+
+@in_a_browser
+def test_lines_with_gaps_lone_points_and_early_ends(tmp_path):
+    """Three runs: the 50th step of one is no number, one ended at 20, one has a single row without validation."""
+    bounds = ("elbo", "iwae", "fivo")
+    figure = made_experiment(
+        grid=[{"bound": list(bounds)}],
+        evaluation={"splits": []},
+        published=[],
+        table=None,
+        figure={"fields": ["test_kl"], "lines": "bound", "y_label": "nats"},
+    )
+    steps = {"elbo": [10], "iwae": [10, 20], "fivo": range(10, 101, 10)}
+    for run in figure.runs:
+        directory = write_training(tmp_path, run, -7.0)
+        rows = [
+            {"step": step, "bound": -7.0 - 1 / step, "test_kl": math.nan if step == 50 else 1.0 + step / 100}
+            | ({} if run.config.bound == "elbo" else {"validation": -7.5})
+            for step in steps[run.config.bound]
+        ]
+        (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_summary(figure, tmp_path)
+    outcome = played(report_page(read_sources([tmp_path])), ODD_LINES, tmp_path)
+    assert {label: len(found) for label, found in outcome["styles"].items()} == dict.fromkeys(outcome["styles"], 1)
+    assert len({found[0] for found in outcome["styles"].values()}) == 3
+    assert outcome["paths"]["fivo"].count("M") == 2
+    assert "NaN" not in "".join(outcome["paths"].values())
+    assert min(outcome["lengths"]) > 0
+    middle, end = outcome["tips"]
+    assert "fivo" in middle
+    assert "step 50" not in middle
+    assert end.split() == ["step", "100", "fivo:", "2"]
+    assert outcome["box"] == "0"
+    assert 3 < outcome["ticks"] < 40
+
+
+@in_a_browser
+@pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
+def test_in_a_browser(sweep, tmp_path, width):
+    outcome = played(report_page(read_sources([sweep])), PLAY, tmp_path, width)
+    assert outcome["width"] == width
     assert outcome["lines"] == [2, 2, *[10] * 5]
     assert all(length > 50 for length in outcome["lengths"])
     assert "step 50" in outcome["tip"] or "step 60" in outcome["tip"]

@@ -16,7 +16,7 @@ from fivo.report.damage import refusing_damage
 from fivo.report.joining import joined
 
 FIELDS = ("bound", "validation", "kl", "ess", "gradient_norm")
-MOST_NUMBERS = 150_000
+MOST_NUMBERS = 120_000
 FEWEST_POINTS, MOST_POINTS = 40, 400
 SUMMARY = {"format", "name", "title", "place", "unit", "layout", "cells", "figure", "runs"}
 

@@ -22,9 +22,8 @@
   function ticks(low, high, count) {
     const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough);
-    const found = [];
-    for (let index = Math.ceil(low / step); index * step <= high * (1 + 1e-12) + 1e-12; index++) found.push(index * step);
-    return found;
+    const first = Math.ceil(low / step), places = Math.floor((high - first * step) / step + 1e-9) + 1;
+    return Array.from({ length: Math.max(0, Math.min(places, 2 * count + 2)) }, (_, index) => (first + index) * step);
   }
 
   // The logarithms of round numbers, or evenly spaced ones where there are too few of those.
@@ -45,9 +44,12 @@
     return size !== 0 && size < 1e-3 ? value.toExponential(1) : String(+value.toPrecision(4));
   };
 
+  // A run has the same colour and dashes in every chart of its group, whichever charts it is missing from.
+  const strokeOf = rank => ({ style: `stroke: var(--line${rank % COLOURS})`, "stroke-dasharray": DASHES[Math.floor(rank / COLOURS) % DASHES.length] });
+
   class Chart {
-    constructor(host, spec, hidden) {
-      Object.assign(this, { host, spec, hidden, range: null });
+    constructor(host, spec, { hidden, ranks }) {
+      Object.assign(this, { host, spec, hidden, ranks, range: null });
       this.tip = html("div", "tip");
       this.tip.hidden = true;
       this.reset = html("button", "screen", "all");
@@ -62,6 +64,8 @@
     get lines() { return this.spec.lines.filter(line => !this.hidden.has(line.label)); }
 
     zoom(range) {
+      // Narrower than a pixel of the whole there is nothing to see, and numbers run out of digits.
+      if (range !== null && range[1] - range[0] < 1e-4 * (this.whole[1] - this.whole[0])) range = this.range;
       this.range = range;
       this.reset.hidden = range === null;
       this.draw();
@@ -69,19 +73,21 @@
 
     measure() {
       const xs = this.lines.flatMap(line => line.x);
-      let [left, right] = this.range ?? [xs.reduce((a, b) => Math.min(a, b), Infinity), xs.reduce((a, b) => Math.max(a, b), -Infinity)];
+      this.whole = [xs.reduce((a, b) => Math.min(a, b), Infinity), xs.reduce((a, b) => Math.max(a, b), -Infinity)];
+      let [left, right] = this.range ?? this.whole;
       if (!(right > left)) [left, right] = [Number.isFinite(left) ? left - 1 : 0, Number.isFinite(left) ? left + 1 : 1];
       let low = Infinity, high = -Infinity;
       for (const line of this.lines) line.x.forEach((x, index) => {
         const y = this.place(line.y[index]);
         if (x >= left && x <= right && Number.isFinite(y)) [low, high] = [Math.min(low, y), Math.max(high, y)];
       });
-      if (!(high > low)) [low, high] = Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
+      if (!(high - low > 1e-9 * Math.abs(high))) [low, high] = Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
       const margin = 0.05 * (high - low);
       Object.assign(this, { left, right, low: low - margin, high: high + margin });
     }
 
-    place(y) { return this.spec.log ? Math.log10(y) : y; }
+    // What is no number, which JSON has as null, has no place.
+    place(y) { return y === null ? NaN : this.spec.log ? Math.log10(y) : y; }
     toX(x) { return LEFT + (x - this.left) / (this.right - this.left) * (this.width - LEFT - RIGHT); }
     fromX(pixel) { return this.left + (pixel - LEFT) / (this.width - LEFT - RIGHT) * (this.right - this.left); }
     toY(y) { return HEIGHT - BOTTOM - (this.place(y) - this.low) / (this.high - this.low) * (HEIGHT - TOP - BOTTOM); }
@@ -119,10 +125,11 @@
         const y = this.toY(line.y[index]);
         if (!Number.isFinite(y)) { pen = "M"; return; }
         d += `${pen}${this.toX(x).toFixed(1)} ${y.toFixed(1)}`;
+        // A point between gaps is a dot of the line's width.
+        if (pen === "M" && !Number.isFinite(this.toY(line.y[index + 1] ?? null))) d += "h0.1";
         pen = "L";
       });
-      const rank = this.spec.lines.indexOf(line);
-      const path = element("path", { class: "line", d, style: `stroke: var(--line${rank % COLOURS})`, "stroke-dasharray": DASHES[Math.floor(rank / COLOURS) % DASHES.length] });
+      const path = element("path", { class: "line", d, ...strokeOf(this.ranks.get(line.label)) });
       path.append(element("title", {}, line.label));
       return path;
     }
@@ -145,19 +152,31 @@
       svg.addEventListener("pointerup", event => {
         const [x] = at(event), from = start;
         start = null;
+        this.box.setAttribute("width", 0);
         if (from !== null && Math.abs(x - from) > 8) this.zoom([this.fromX(Math.min(x, from)), this.fromX(Math.max(x, from))]);
       });
-      svg.addEventListener("pointerleave", () => { start = null; this.tip.hidden = true; this.cross.setAttribute("d", ""); });
+      svg.addEventListener("pointerleave", () => {
+        start = null;
+        this.tip.hidden = true;
+        this.cross.setAttribute("d", "");
+        this.box.setAttribute("width", 0);
+      });
       svg.addEventListener("dblclick", () => this.zoom(null));
     }
 
     hover(x, y) {
       const wanted = this.fromX(x);
-      const near = this.lines.map(line => {
+      const points = this.lines.flatMap(line => {
         let best = -1, distance = Infinity;
-        line.x.forEach((value, index) => { const d = Math.abs(value - wanted); if (d < distance) [best, distance] = [index, d]; });
-        return { label: line.label, x: line.x[best], y: line.y[best], far: Math.abs(this.toY(line.y[best]) - y) };
-      }).sort((a, b) => a.far - b.far);
+        line.x.forEach((value, index) => {
+          const d = Math.abs(value - wanted);
+          if (d < distance && Number.isFinite(this.toY(line.y[index]))) [best, distance] = [index, d];
+        });
+        return best < 0 ? [] : [{ label: line.label, x: line.x[best], y: line.y[best], away: distance, far: Math.abs(this.toY(line.y[best]) - y) }];
+      });
+      // Lines that have ended, or not begun, have nothing to say here.
+      const closest = Math.min(...points.map(point => point.away)), reach = closest + 0.03 * (this.right - this.left);
+      const near = points.filter(point => point.away <= reach).sort((a, b) => a.far - b.far);
       if (!near.length || x < LEFT) { this.tip.hidden = true; return; }
       const place = this.toX(near[0].x);
       this.cross.setAttribute("d", `M${place} ${TOP}V${HEIGHT - BOTTOM}`);
@@ -169,13 +188,13 @@
     }
   }
 
-  function legend(host, charts, hidden) {
-    const labels = new Map();
-    for (const chart of charts) chart.spec.lines.forEach((line, rank) => { if (!labels.has(line.label)) labels.set(line.label, rank); });
-    for (const [label, rank] of labels) {
+  function legend(host, { charts, hidden, ranks }) {
+    for (const [label, rank] of ranks) {
       const button = html("button", "", label);
       button.type = "button";
-      button.style.setProperty("--mine", `var(--line${rank % COLOURS})`);
+      const swatch = element("svg", { width: 24, height: 8, "aria-hidden": "true" });
+      swatch.append(element("path", { class: "line", d: "M1 4H23", ...strokeOf(rank) }));
+      button.prepend(swatch);
       button.setAttribute("aria-pressed", "true");
       button.addEventListener("click", () => {
         if (!hidden.delete(label)) hidden.add(label);
@@ -187,17 +206,22 @@
   }
 
   const groups = new Map();
-  for (const spec of JSON.parse(document.getElementById("data").textContent)) {
-    if (!groups.has(spec.group)) groups.set(spec.group, { charts: [], hidden: new Set() });
-    const group = groups.get(spec.group);
-    group.charts.push(new Chart(document.getElementById(spec.id), spec, group.hidden));
+  const specs = JSON.parse(document.getElementById("data").textContent);
+  for (const { group: name, lines } of specs) {
+    if (!groups.has(name)) groups.set(name, { charts: [], hidden: new Set(), ranks: new Map() });
+    const { ranks } = groups.get(name);
+    for (const { label } of lines) if (!ranks.has(label)) ranks.set(label, ranks.size);
   }
-  for (const [name, { charts, hidden }] of groups) {
+  for (const spec of specs) {
+    const group = groups.get(spec.group);
+    group.charts.push(new Chart(document.getElementById(spec.id), spec, group));
+  }
+  for (const [name, group] of groups) {
     let host = name === "" ? document.getElementById("legend") : null;
     if (host === null) {
       host = html("div", "legend");
-      charts[0].host.parentElement.before(host);
+      group.charts[0].host.parentElement.before(host);
     }
-    legend(host, charts, hidden);
+    legend(host, group);
   }
 })();
