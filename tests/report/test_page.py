@@ -138,11 +138,10 @@ def test_many_long_runs_make_a_small_page(tmp_path):
     experiment = made_experiment(
         grid=[{"bound": ["elbo", "fivo"], "dataset": "jsb", "seed": list(range(72)), "learning_rate": [1e-3]}]
     )
+    row = {"bound": -7.123456789, "validation": -7.1, "kl": 1.23456789, "ess": 3.21, "gradient_norm": 0.123456}
+    metrics = "\n".join(json.dumps({"step": step, **row}) for step in range(100, 100_001, 100))
     for run in experiment.runs:
-        directory = write_training(tmp_path, run, -7.0)
-        row = {"bound": -7.123456789, "validation": -7.1, "kl": 1.23456789, "ess": 3.21, "gradient_norm": 0.123456}
-        lines = [json.dumps({"step": step, **row}) for step in range(100, 100_001, 100)]
-        (directory / "metrics.jsonl").write_text("\n".join(lines))
+        (write_training(tmp_path, run, -7.0) / "metrics.jsonl").write_text(metrics)
     write_summary(experiment, tmp_path)
     assert len(report_page(read_sources([tmp_path])).encode()) < 2_000_000
 
