@@ -104,6 +104,23 @@ def test_a_mistake_comes_back_as_its_sentence(job):
     assert_one_sentence(outcome.sentence, "'nowhere'")
 
 
+def test_runs_whose_resampling_loses_the_bound_are_scored_with_one_that_keeps_it(job):
+    settings = {**job["settings"], "resampling": "relaxed", "steps": 1}
+    assert launch({**job, "settings": settings}).code == 0
+    scoring = {"kind": "evaluate", "splits": ["test"], "particles": 2, "repeats": 1}
+    assert launch({**job, **scoring}) == (0, "the process ended with code 0")
+    directory = RunDirectory(job["directory"])
+    assert (directory.config().resampling, scores(directory.path)["test"]["resampling"]) == ("relaxed", "multinomial")
+
+
+def test_a_log_keeps_what_was_tried_before(job):
+    launch({**job, "settings": {"dataset": "nowhere"}})
+    outcome = launch({**job, "settings": {"dataset": "elsewhere"}})
+    log = (RunDirectory(job["directory"]).path / "worker.log").read_text()
+    assert "'nowhere'" in log
+    assert "'elsewhere'" in outcome.sentence
+
+
 def test_jobs_of_a_sweep_that_has_ended_do_not_start(job):
     assert launch({**job, "token": "another"}).code == 3
     assert not RunDirectory(job["directory"]).exists()

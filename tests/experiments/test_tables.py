@@ -55,6 +55,19 @@ def test_fivo_reports_fivo_and_the_others_their_maximum_as_optimistic(tmp_path):
     assert "optimistic" in elbo["note"]
 
 
+def test_commands_make_the_same_number_again(tmp_path):
+    experiment = made_experiment(
+        grid=[{"dataset": "jsb", "bound": "fivo", "learning_rate": 0.000123456789, "resampling": "relaxed"}],
+        published=[],
+    )
+    (run,) = experiment.runs
+    write_evaluation(write_training(tmp_path, run, -7.0), run, {"fivo": -7.0}, resampling="multinomial")
+    (cell,) = summarise(experiment, tmp_path)["cells"]
+    train, evaluate = cell["selected"][0]["commands"]
+    assert "--learning-rate 0.000123456789 " in train
+    assert evaluate.endswith("--resampling multinomial")
+
+
 @pytest.mark.parametrize("change", [{"particles": 4}, {"repeats": 1}, {"steps": 60}], ids=str)
 def test_scores_that_are_not_those_asked_for_do_not_count(tmp_path, change):
     run = made_experiment().runs[0]
