@@ -39,9 +39,11 @@ def test_killed_at_random_instants(tmp_path, music_file, cache):
     experiment = write_experiment(tmp_path / "tiny.toml", music_file, SEEDS)
     out = tmp_path / "out"
     rng = np.random.default_rng(0)
-    for number in SIGNALS[:KILLS]:
+    for number, last in zip(SIGNALS[-KILLS:], [False] * (KILLS - 1) + [True], strict=True):
         process = start_sweep(tmp_path / "tiny.toml", out, cache, "--workers", 2)
         wait_for_progress(out, process)
+        if last:
+            wait_until(lambda: trained(out), process)
         time.sleep(rng.uniform(0, 1.5))
         process.send_signal(number)
         _, errors = process.communicate()
