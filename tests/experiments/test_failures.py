@@ -40,14 +40,16 @@ class Played(Executor):
 GOOD, CRASH = Outcome(0, ""), Outcome(-9, "the process ended with code -9")
 
 
-def played(tmp_path, play):
+def played(tmp_path, play, capacity=1):
     experiment = made_experiment(grid=[{"dataset": "jsb", "bound": ["elbo", "fivo"], "learning_rate": [1e-3, 1e-4]}])
     executor = Played(tmp_path, experiment, play)
-    return experiment, executor, sweep(experiment, tmp_path, executor, capacity=1)
+    return experiment, executor, sweep(experiment, tmp_path, executor, capacity=capacity)
 
 
-def test_each_run_once_and_the_best_of_each_cell_evaluated(tmp_path):
-    experiment, executor, finished = played(tmp_path, lambda run, attempt: GOOD)
+@pytest.mark.parametrize("capacity", [1, 2, None])
+def test_each_run_once_and_the_best_of_each_cell_evaluated(tmp_path, capacity):
+    """Also when several jobs of a cell end at the same instant."""
+    experiment, executor, finished = played(tmp_path, lambda run, attempt: GOOD, capacity)
     best = [run.slug for run in experiment.runs if run.config.learning_rate == 1e-4]
     assert sorted(executor.jobs) == sorted(
         [(kind, run.slug) for kind in ("train", "validate") for run in experiment.runs]

@@ -118,12 +118,16 @@ class _Sweep:
         # All runs of the cell that have ended take part, also those that are not asked for this time.
         mine = [run for run in self.experiment.runs if _cell_of(run) == cell and run.slug not in self.failures]
         wanted = [Job("validate", run) for run in unscored(self.out, mine, evaluation)] if evaluation.splits else []
-        self.queue.extendleft([job for job in wanted if job not in self.attempts and job not in self.queue])
+        self._enqueue(*wanted)
         if any(job in self.queue or job in self.flying.values() for job in wanted):
             return
         best = selected(self.out, mine, evaluation)
         if best is not None and not is_evaluated(self.out / best.slug, evaluation):
-            self.queue.appendleft(Job("evaluate", best))
+            self._enqueue(Job("evaluate", best))
+
+    def _enqueue(self, *jobs: Job) -> None:
+        """Put jobs first, once: several of a cell may end at the same instant, and each asks what is left to do."""
+        self.queue.extendleft([job for job in jobs if job not in self.attempts and job not in self.queue])
 
     def _specification(self, job: Job) -> dict[str, Any]:
         document = self.experiment.document

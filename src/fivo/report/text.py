@@ -29,7 +29,7 @@ def _markdown(summary: dict[str, Any]) -> str:
         _bar([*(_plain(str(value)) for value in row), *(_cell_text(cell) for cell in cells)])
         for row, cells in zip(grid.rows, grid.cells, strict=True)
     ]
-    return "\n".join([*lines, *(["", *grid.notes] if grid.notes else [])])
+    return "\n".join([*lines, *(line for note in grid.notes for line in ("", note))])
 
 
 def _bar(entries: list[str]) -> str:
