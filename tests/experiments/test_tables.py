@@ -140,6 +140,8 @@ def test_figures_are_lines_of_the_metrics(tmp_path):
     assert [line["label"] for line in panels[0]["lines"]] == ["test elbo", "test fivo"]
     assert panels[0]["lines"][0]["x"] == list(range(10, 101, 10))
     assert panels[1]["lines"] == []
+    assert panels[0]["lines"][0]["command"].startswith("fivo train --dataset")
+    assert panels[0]["lines"][0]["trained_with"] == "c0ffee"
 
 
 @pytest.fixture

@@ -119,6 +119,7 @@ def test_the_page_holds_everything(sweep):
     words = html.unescape(re.sub(r"<[^>]+>", " ", page))
     for expected in ("Table 9", "Figure 3", "-7.000", "paper -6.90", "+1.60", "optimistic", "c0ffee", "fivo evaluate"):
         assert expected in words
+    assert "test elbo . Trained by c0ffee" in words
     assert page.count("<audio") == page.count("<img") > 0
     assert len(report_page(read_sources([sweep]), audio=False)) < 300_000
 

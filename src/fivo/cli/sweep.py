@@ -61,7 +61,8 @@ def sweep(
             data_dir=data_dir,
             report=progress.show,
         )
-    print(as_markdown(summary))
+    if summary["cells"]:
+        print(as_markdown(summary))
     print(f"everything is in {out}; for a page: fivo report {out} --out report.html")
     if failures:
         slug, sentence = next(iter(failures.items()))

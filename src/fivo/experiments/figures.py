@@ -3,7 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from fivo.experiments.commands import train_command
 from fivo.experiments.experiment import Experiment, PlannedRun
+from fivo.experiments.selection import read_json
 from fivo.training import RunDirectory
 
 MOST_POINTS = 400
@@ -25,7 +29,8 @@ def figure_of(experiment: Experiment, out: Path) -> list[dict[str, Any]] | None:
 
 def _line(out: Path, run: PlannedRun, field: str, keys: dict[str, Any], experiment: Experiment) -> dict[str, Any]:
     figure = experiment.document.figure
-    rows = [row for row in RunDirectory(out / run.slug).metrics() if field in row]
+    directory = RunDirectory(out / run.slug)
+    rows = [row for row in directory.metrics() if field in row]
     rows = rows[:: -(-len(rows) // MOST_POINTS) or 1]
     label = [str(keys[figure.lines])] if figure and figure.lines else []
     label += [field.replace("_", " ")] if not label or len(figure.fields if figure else ()) > 1 else []
@@ -35,6 +40,8 @@ def _line(out: Path, run: PlannedRun, field: str, keys: dict[str, Any], experime
     return {
         "label": ", ".join(label),
         "run": run.slug,
+        "command": train_command(msgspec.to_builtins(directory.config() if rows else run.config), run.slug),
+        "trained_with": (read_json(directory.path / "run.json") or {}).get("commit"),
         "x": [row["step"] for row in rows],
         "y": [row[field] for row in rows],
     }

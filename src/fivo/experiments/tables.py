@@ -1,13 +1,13 @@
 """The cells of an experiment's table: what was published, what came out here, and which run it came from."""
 
 import math
-import shlex
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from fivo.experiments.commands import train_command
 from fivo.experiments.experiment import Evaluation, Experiment, PlannedRun
 from fivo.experiments.figures import figure_of
 from fivo.experiments.selection import read_json, result_of, score_of, selected
@@ -108,18 +108,6 @@ def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], evaluatio
             + (f" --resampling {resampling}" if resampling != run.config.resampling else ""),
         ],
     }
-
-
-def train_command(settings: dict[str, Any], out: str) -> str:
-    """The command that makes a run anew."""
-    words = ["fivo train"]
-    for name, value in settings.items():
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words += [f"--{option}"] if value else []
-        else:
-            words.append(f"--{option} {shlex.quote(str(value))}")
-    return " ".join([*words, f"--out {out}"])
 
 
 def _published(experiment: Experiment, keys: dict[str, Any]) -> int | float | None:

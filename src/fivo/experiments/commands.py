@@ -1,0 +1,16 @@
+"""The commands that make a number anew."""
+
+import shlex
+from typing import Any
+
+
+def train_command(settings: dict[str, Any], out: str) -> str:
+    """The command that makes a run anew."""
+    words = ["fivo train"]
+    for name, value in settings.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words += [f"--{option}"] if value else []
+        else:
+            words.append(f"--{option} {shlex.quote(str(value))}")
+    return " ".join([*words, f"--out {out}"])
