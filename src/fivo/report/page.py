@@ -88,7 +88,10 @@ def _charts(sources: Sources) -> tuple[dict[str, list[str]], list[dict[str, Any]
     for summary in sources.summaries:
         for panel in summary["figure"] or []:
             if panel["lines"]:
-                add(summary["name"], panel["title"], panel["y_label"], panel["lines"])
+                # A panel named like its figure is under that heading already.
+                named = panel["title"] != summary["title"]
+                words = (panel["title"], panel["y_label"]) if named else (panel["y_label"], "")
+                add(summary["name"], *words, panel["lines"])
     runs = curves(sources.runs)
     for field, title in CHARTS.items():
         lines = [{"label": run["label"], **run["lines"][field]} for run in runs if run["lines"][field]["x"]]
