@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from fivo.errors import InputError
+from fivo.experiments import worker
 from fivo.experiments.executors import shares
-from fivo.experiments.launching import launch
+from fivo.experiments.launching import MISTAKE, launch
 from fivo.experiments.lease import Lease, stands
 from fivo.training import RunDirectory
 from tests.experiments.sweeps import (
@@ -121,6 +122,15 @@ def test_a_log_keeps_what_was_tried_before(job):
     log = (RunDirectory(job["directory"]).path / "worker.log").read_text()
     assert "'nowhere'" in log
     assert "'elsewhere'" in outcome.sentence
+
+
+def test_a_run_that_stays_locked_is_no_mistake(tmp_path, capsys, monkeypatch):
+    """So the sweep tries once more."""
+    monkeypatch.setattr(worker, "PATIENCE_SECONDS", 0.0)
+    with RunDirectory(tmp_path), pytest.raises(SystemExit) as stop:
+        worker._wait_for_lock(str(tmp_path))
+    assert stop.value.code not in (0, MISTAKE)
+    assert_one_sentence(capsys.readouterr().err.strip(), "another process")
 
 
 def test_jobs_of_a_sweep_that_has_ended_do_not_start(job):

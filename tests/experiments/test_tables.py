@@ -144,6 +144,22 @@ def test_figures_are_lines_of_the_metrics(tmp_path):
     assert panels[0]["lines"][0]["trained_with"] == "c0ffee"
 
 
+def test_lines_of_runs_that_differ_in_what_is_selected_have_names_of_their_own(tmp_path):
+    figure = {"fields": ["test_kl"], "lines": "bound", "y_label": "nats"}
+    experiment = made_experiment(
+        grid=[{"bound": "fivo", "learning_rate": [1e-3, 1e-4], "seed": [0, 1]}],
+        evaluation={"splits": []},
+        published=[],
+        table=None,
+        figure=figure,
+    )
+    for run in experiment.runs:
+        write_training(tmp_path, run, -7.0, ("test_kl",))
+    (panel,) = summarise(experiment, tmp_path)["figure"]
+    assert [line["label"] for line in panel["lines"]][1:3] == ["fivo, rate 0.001, seed 1", "fivo, rate 0.0001, seed 0"]
+    assert len({line["label"] for line in panel["lines"]}) == 4
+
+
 @pytest.fixture
 def summary(tmp_path):
     experiment = made_experiment()

@@ -124,6 +124,22 @@ def test_the_page_holds_everything(sweep):
     assert len(report_page(read_sources([sweep]), audio=False)) < 300_000
 
 
+def test_the_music_of_selected_runs_comes_first(tmp_path):
+    """Of more datasets than there is room for."""
+    experiment = made_experiment(
+        grid=[{"dataset": list("abcdef"), "bound": "fivo", "learning_rate": [1e-3, 1e-4]}], published=[]
+    )
+    write_sweep(tmp_path, experiment)
+    for run in experiment.runs:
+        if dict(run.cell)["dataset"] != "f":
+            (tmp_path / run.slug / "evaluation.json").unlink()
+    write_summary(experiment, tmp_path)
+    page = report_page(read_sources([tmp_path]), audio=False)
+    shown = re.findall(r"<figcaption>(\w)-", page)
+    assert shown[:2] == ["f", "f"]  # its data and its sample
+    assert len(set(shown)) == 4
+
+
 def test_nothing_is_fetched_and_names_are_text(sweep):
     page = report_page(read_sources([sweep]))
     assert not re.search(r"""(?:src|href)\s*=\s*["'](?!data:)""", page)

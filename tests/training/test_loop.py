@@ -27,7 +27,7 @@ def test_training_improves_the_bound(fivo_run):
     assert [row["step"] for row in rows] == [20, 40, 60, 80, 100, 120]
     assert rows[-1]["bound"] > rows[0]["bound"] + 2
     first, *later = [row["validation"] for row in rows if "validation" in row]
-    assert max(later) > first + 0.5  # by 0.7 to 1.3: another processor's rounding ends in another of these
+    assert max(later) > first + 0.5  # a little more or less of a nat, as the processor rounds
 
 
 def test_a_line_of_metrics_says_how_things_are(fivo_run):

@@ -23,14 +23,19 @@ def figure_of(experiment: Experiment, out: Path) -> list[dict[str, Any]] | None:
         keys = dict(run.cell)
         title = f"{figure.panels}: {keys[figure.panels]}" if figure.panels else experiment.document.title
         lines = panels.setdefault(title, [])
-        lines += [line for field in figure.fields if (line := _line(out, run, field, keys, experiment))["x"]]
+        lines += [line for field in figure.fields if (line := _line(out, run, field, keys, experiment))]
     return [{"title": title, "y_label": figure.y_label, "lines": lines} for title, lines in panels.items()]
 
 
-def _line(out: Path, run: PlannedRun, field: str, keys: dict[str, Any], experiment: Experiment) -> dict[str, Any]:
+def _line(
+    out: Path, run: PlannedRun, field: str, keys: dict[str, Any], experiment: Experiment
+) -> dict[str, Any] | None:
+    """What a run logged of a field, and how it was made; None where it has logged nothing yet."""
     figure = experiment.document.figure
     directory = RunDirectory(out / run.slug)
     rows = [row for row in directory.metrics() if field in row]
+    if not rows:
+        return None
     rows = rows[:: -(-len(rows) // MOST_POINTS) or 1]
     label = [str(keys[figure.lines])] if figure and figure.lines else []
     label += [field.replace("_", " ")] if not label or len(figure.fields if figure else ()) > 1 else []
@@ -40,7 +45,7 @@ def _line(out: Path, run: PlannedRun, field: str, keys: dict[str, Any], experime
     return {
         "label": ", ".join(label),
         "run": run.slug,
-        "command": train_command(msgspec.to_builtins(directory.config() if rows else run.config), run.slug),
+        "command": train_command(msgspec.to_builtins(directory.config()), run.slug),
         "trained_with": (read_json(directory.path / "run.json") or {}).get("commit"),
         "x": [row["step"] for row in rows],
         "y": [row[field] for row in rows],

@@ -15,6 +15,8 @@ from fivo.errors import InputError
 from fivo.report.damage import refusing_damage
 from fivo.report.joining import joined
 
+RUN = "config.toml"
+"""The file that makes a directory a run."""
 FIELDS = ("bound", "validation", "kl", "ess", "gradient_norm")
 MOST_NUMBERS = 120_000
 FEWEST_POINTS, MOST_POINTS = 40, 400
@@ -54,8 +56,9 @@ def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
         if not os.path.exists(path):
             raise InputError(f"{str(path)!r:.200} does not exist; give directories of runs or sweeps.")
         files = [path] if path.is_file() else list(_files(path))
-        found = {file.parent.resolve(): file.parent for file in files if file.name == "config.toml"}
-        mine = [summary for file in files if (summary := _read_summary(file)) is not None]
+        found = {file.parent.resolve(): file.parent for file in files if file.name == RUN}
+        others = [file for file in files if file.name != RUN]
+        mine = [summary for file in others if (summary := _read_summary(file)) is not None]
         if not found and not mine:
             raise InputError(
                 f"{str(path)!r:.200} holds no run and no summary of a sweep; make some with `fivo sweep` or "
@@ -73,9 +76,9 @@ def _files(directory: Path) -> Iterable[Path]:
     """Runs and possible summaries; what is inside a run is not searched."""
     for root, folders, names in os.walk(directory):
         folders.sort()
-        if "config.toml" in names:
+        if RUN in names:
             folders.clear()
-            yield Path(root, "config.toml")
+            yield Path(root, RUN)
         else:
             yield from (Path(root, name) for name in sorted(names) if name.endswith(".json"))
 
@@ -87,9 +90,9 @@ def _read_summary(path: Path) -> dict[str, Any] | None:
 
 def _read_run(directory: Path, taken: set[str]) -> RunFiles:
     try:
-        config = tomllib.loads((directory / "config.toml").read_text())
-    except (OSError, ValueError):
-        raise InputError(f"{str(directory / 'config.toml')!r} is not readable TOML; leave that run out.") from None
+        config = tomllib.loads((directory / RUN).read_text())
+    except (OSError, ValueError, RecursionError):
+        raise InputError(f"{str(directory / RUN)!r} is not readable TOML; leave that run out.") from None
     label = directory.resolve().name
     count = 2
     while label in taken:
