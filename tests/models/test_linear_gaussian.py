@@ -12,6 +12,7 @@ import pytest
 import fivo
 from fivo.models import LinearGaussian, simulate
 from fivo.models.scoring import log_prob, observation_log_prob
+from tests import helpers
 from tests.fast import fast_jit
 from tests.helpers import mean_within
 from tests.models.cases import linear_gaussian
@@ -156,3 +157,40 @@ def test_simulated_sequences_have_the_moments_of_the_joint_gaussian():
     assert mean_within(cross, dense.covariance @ dense.emission.T)
     squares = (x - dense.emission @ dense.mean) ** 2
     assert mean_within(squares, np.diag(dense.emission @ dense.covariance @ dense.emission.T + dense.noise))
+
+
+def test_gradient_ascent_on_the_exact_evidence_fits_the_covariances():
+    truth = helpers.linear_gaussian(noise=0.5)
+    batch = fivo.Batch.from_sequences(
+        [np.asarray(simulate(truth, 60, key=jax.random.key(i)).observations) for i in range(8)]
+    )
+    wrong = LinearGaussian(
+        transition_matrix=truth.transition_matrix,
+        transition_covariance=4 * np.eye(2),
+        emission_matrix=truth.emission_matrix,
+        emission_covariance=np.array([[9.0]]),
+        initial_mean=truth.initial_mean,
+        initial_covariance=0.01 * np.eye(2),
+    )
+
+    @jax.jit
+    def climb(model: LinearGaussian, _: None):
+        value, slope = jax.value_and_grad(lambda m: jnp.mean(m.log_evidence(batch)))(model)
+        return jax.tree.map(lambda leaf, step: leaf + 0.01 * step, model, slope), value
+
+    fitted, values = jax.lax.scan(climb, wrong, None, length=400)
+    assert np.isfinite(values).all()
+    # The best of its class fits these sequences at least as well as the model they came from.
+    assert values[-1] > np.mean(truth.log_evidence(batch)) - 0.05
+    for name in ("transition_covariance", "emission_covariance", "initial_covariance"):
+        np.linalg.cholesky(getattr(fitted, name))
+
+
+@pytest.mark.parametrize("name", ["transition_covariance", "emission_covariance", "initial_covariance"])
+def test_covariances_are_read_out_as_they_were_given(name):
+    given = {
+        "transition_covariance": np.array([[0.5, 0.1], [0.1, 0.3]]),
+        "emission_covariance": np.array([[2.0]]),
+        "initial_covariance": np.array([[1.0, 0.2], [0.2, 0.7]]),
+    }
+    np.testing.assert_allclose(getattr(helpers.linear_gaussian(), name), given[name], rtol=1e-12)

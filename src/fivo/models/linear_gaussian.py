@@ -42,6 +42,35 @@ class Information(NamedTuple):
     scale: Scale
 
 
+class Covariance(eqx.Module):
+    """A covariance matrix L Lᵀ as free parameters: the entries of L below its diagonal, and the logs of those on it."""
+
+    free: Float[Array, "n n"]
+
+    @classmethod
+    def of(cls, matrix: Float[Array, "n n"]) -> "Covariance":
+        """The parameters of a positive definite matrix."""
+        scale_tril = jnp.linalg.cholesky(matrix)
+        return cls(jnp.tril(scale_tril, -1) + jnp.diag(jnp.log(jnp.diagonal(scale_tril))))
+
+    @property
+    def scale_tril(self) -> Float[Array, "n n"]:
+        """L; its diagonal is positive whatever the parameters are."""
+        return jnp.tril(self.free, -1) + jnp.diag(jnp.exp(jnp.diagonal(self.free)))
+
+    @property
+    def scale(self) -> Scale:
+        """L and its inverse."""
+        scale_tril = self.scale_tril
+        return Scale(scale_tril, inverse_tril(scale_tril))
+
+    @property
+    def matrix(self) -> Float[Array, "n n"]:
+        """L Lᵀ."""
+        scale_tril = self.scale_tril
+        return scale_tril @ scale_tril.T
+
+
 class LearnedProposal(eqx.Module):
     """q_t = N(m + G (x_t - C m) + b, L Lᵀ) with free G, b and L."""
 
@@ -54,14 +83,15 @@ class LinearGaussian(SequenceModel):
     """z_1 ~ N(m, P), z_t = A z_{t-1} + N(0, Q), x_t = C z_t + N(0, R); missing entries are marginalised exactly.
 
     Proposals: `prior` (bootstrap), `optimal` p(z_t | z_{t-1}, x_t), `smoothing` p(z_t | z_{t-1}, x_t:T), `learned`.
+    The covariances are stored as free Cholesky factors, so that any gradient step keeps them positive definite.
     """
 
     transition_matrix: Float[Array, "state state"]
-    transition_covariance: Float[Array, "state state"]
+    transition_noise: Covariance
     emission_matrix: Float[Array, "dim state"]
-    emission_covariance: Float[Array, "dim dim"]
+    emission_noise: Covariance
     initial_mean: Float[Array, " state"]
-    initial_covariance: Float[Array, "state state"]
+    initial_noise: Covariance
     learned: LearnedProposal | None
     proposal_kind: Proposal = eqx.field(static=True)
 
@@ -89,16 +119,32 @@ class LinearGaussian(SequenceModel):
         _check(given, proposal)
         arrays = [jnp.asarray(value) for value in given]
         dtype = jnp.result_type(*arrays, jnp.float32)
-        self.transition_matrix, self.transition_covariance, self.emission_matrix = (v.astype(dtype) for v in arrays[:3])
-        self.emission_covariance, self.initial_mean, self.initial_covariance = (v.astype(dtype) for v in arrays[3:])
+        a, q, c, r, m, p = (value.astype(dtype) for value in arrays)
+        self.transition_matrix, self.emission_matrix, self.initial_mean = a, c, m
+        self.transition_noise, self.emission_noise, self.initial_noise = (Covariance.of(v) for v in (q, r, p))
         self.proposal_kind = proposal
         self.learned = None
         if proposal == "learned":
             self.learned = LearnedProposal(
                 jnp.zeros_like(self.emission_matrix.T),
                 jnp.zeros_like(self.initial_mean),
-                jnp.linalg.cholesky(self.transition_covariance),
+                self.transition_noise.scale_tril,
             )
+
+    @property
+    def transition_covariance(self) -> Float[Array, "state state"]:
+        """Q."""
+        return self.transition_noise.matrix
+
+    @property
+    def emission_covariance(self) -> Float[Array, "dim dim"]:
+        """R."""
+        return self.emission_noise.matrix
+
+    @property
+    def initial_covariance(self) -> Float[Array, "state state"]:
+        """P."""
+        return self.initial_noise.matrix
 
     @property
     def causal(self) -> bool:
@@ -181,19 +227,18 @@ class LinearGaussian(SequenceModel):
             raise InputError(f"the observations have {x.shape[-1]} entries per frame where the model emits {dim}.")
 
     def _past(self, first: Bool[Array, ""]) -> Past:
-        initial, transition = factor(self.initial_covariance), factor(self.transition_covariance)
+        initial, transition = self.initial_noise.scale, self.transition_noise.scale
         latent = jax.tree.map(lambda start, later: jnp.where(first, start, later), initial, transition)
-        return Past(latent, factor(self.emission_covariance))
+        return Past(latent, self.emission_noise.scale)
 
     def _likelihood(
         self, x: Float[Array, " dim"], mask: Bool[Array, " dim"] | None, active: Bool[Array, ""]
     ) -> tuple[Float[Array, "state state"], Float[Array, " state"]]:
         """(Λ, η) of p(x_t | z_t) ∝ exp(-z'Λz/2 + η'z), zero where nothing was observed."""
-        covariance, emission = self.emission_covariance, self.emission_matrix
+        emission, white = self.emission_matrix, self.emission_noise.scale.whiten
         if mask is not None:
-            covariance = masked_covariance(covariance, mask)
             emission = jnp.where(mask[:, None], emission, 0)
-        white = factor(covariance).whiten
+            white = factor(masked_covariance(self.emission_covariance, mask)).whiten
         half = white @ emission
         return jnp.where(active, half.T @ half, 0), jnp.where(active, half.T @ (white @ x), 0)
 
@@ -202,7 +247,7 @@ class LinearGaussian(SequenceModel):
     ) -> tuple[Float[Array, "time state state"], Float[Array, "time state"]]:
         """(Λ_t, η_t) of p(x_t:T | z_t): the two-filter recursion, from the end."""
         a = self.transition_matrix
-        scale = factor(self.transition_covariance)
+        scale = self.transition_noise.scale
 
         def step(carry, inputs):
             later = information(scale, *carry)
