@@ -1,6 +1,6 @@
 """Run the Python of a page block by block, and compare what it prints with what the page says it prints.
 
-A block of `text` directly below a block of `python` is its output. `python docs/execute.py PAGE...` writes the outputs anew.
+A block of `text` directly below a block of `python` is its output. `python docs/execute.py PAGE...` writes them anew.
 """
 
 import contextlib
@@ -14,7 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-CODE = re.compile(r"^(<!-- no-test -->\n+)?```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+CODE = re.compile(
+    r"^(<!-- no-test -->\n+)?```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE
+)
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 RELATIVE = 0.01
 """How far a printed number may be from the stated one: other processors round differently, and filters amplify it."""

@@ -10,8 +10,8 @@ import pytest
 import fivo
 from fivo import Batch, InputError
 from fivo.bounds import ELBO, FIVO, IWAE
-from fivo.models import DiscreteHMM, LinearGaussian, StochasticVolatility
-from fivo.resampling import SCHEMES, ESSBelow, Every
+from fivo.models import BernoulliEmission, DiscreteHMM, LinearGaussian, StochasticVolatility
+from fivo.resampling import SCHEMES, Always, ESSBelow, Every
 from fivo.weights import effective_sample_size, log_mean_exp, log_sum_exp, normalize
 from tests.fast import fast_jit
 from tests.sentences import assert_one_sentence
@@ -68,6 +68,10 @@ REFUSED = {
     "a mask of another shape": (lambda: Batch.from_sequences([X], mask=[np.ones((3, 1), bool)]), "mask"),
     "mask and NaN": (lambda: Batch.from_sequences([X], mask=[X == 0], missing="nan"), "drop one"),
     "too little padding": (lambda: Batch.from_sequences([X], pad_to=2), "pad_to=2"),
+    "lengths beyond the end": (lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, 4])), "from 0 to the 3 steps"),
+    "negative lengths": (lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, -1])), "from 0 to the 3 steps"),
+    "whole numbers too large for JAX": (lambda: Batch.from_sequences([np.array([[2**31 + 5]])]), "int32"),
+    "real numbers too large for JAX": (lambda: Batch.from_sequences([np.array([[1e300]])]), "float32"),
     "no particles": (lambda: run(num_particles=0), "num_particles=0"),
     "no particles in a stream": (
         lambda: fivo.smc.init(linear_gaussian(), num_particles=0, key=KEY),
@@ -274,3 +278,48 @@ def test_an_observation_beyond_all_numbers(proposal):
     assert result.log_evidence[0] == -jnp.inf
     assert not bool(result.alive[0])
     assert model.log_evidence(batch)[0] == -jnp.inf
+
+
+def test_lengths_are_whole_numbers():
+    jaxtyping.config.update("jaxtyping_disable", True)  # the annotations of the tests would refuse it first
+    try:
+        with pytest.raises(InputError) as caught:
+            Batch(jnp.zeros((1, 3, 1)), jnp.array([2.0]))
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+    assert_one_sentence(str(caught.value), "whole numbers")
+
+
+def test_a_large_number_is_no_mistake_where_it_is_missing_or_fits(x64):
+    with jax.enable_x64(False):
+        masked = Batch.from_sequences([np.array([[1e300], [1.0]])], mask=[np.array([[False], [True]])])
+        assert np.isfinite(masked.observations).all()
+    assert Batch.from_sequences([np.array([[2**40]])]).observations[0, 0, 0] == 2**40
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.5, 2.0])
+def test_what_no_bernoulli_draws_has_probability_zero(value):
+    emission = BernoulliEmission(np.array([0.3, 0.6]))(jnp.zeros(2))
+    scores = emission.log_prob(jnp.array([value, 1.0]))
+    assert np.isneginf(scores[0])
+    np.testing.assert_allclose(scores[1], np.log(0.6), rtol=1e-6)
+
+
+@pytest.mark.parametrize("ancestors", [99, 4, -1])
+def test_a_resampling_function_must_name_particles(ancestors):
+    def scheme(key, log_weights, num_draws):
+        return jnp.full((num_draws,), ancestors, jnp.int32)
+
+    with pytest.raises(eqx.EquinoxRuntimeError, match="ancestors from 0 to 3"):
+        fivo.smc.filter(
+            linear_gaussian(), small_batch(), num_particles=4, key=KEY, resampling=scheme, criterion=Always()
+        )
+
+
+@pytest.mark.parametrize(
+    "scheme", [lambda key, w, n: jnp.zeros(n), lambda key, w, n: jnp.zeros(n + 1, jnp.int32), lambda key, w, n: None]
+)
+def test_a_resampling_function_must_return_whole_numbers(scheme):
+    with pytest.raises(InputError) as caught:
+        run(resampling=scheme, criterion=Always())
+    assert_one_sentence(str(caught.value), "2 whole numbers")

@@ -27,7 +27,9 @@ def test_links_lead_somewhere(page):
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-PAGE = "# A\n\n```python\nx = 1.5\nprint('x is', x)\n```\n{}\n<!-- no-test -->\n```python\ny = 2\n```\n\n```\nz = 3\n```\n"
+PAGE = (
+    "# A\n\n```python\nx = 1.5\nprint('x is', x)\n```\n{}\n<!-- no-test -->\n```python\ny = 2\n```\n\n```\nz = 3\n```\n"
+)
 
 
 def test_blocks_are_found_and_can_be_exempted():

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Int, Shaped
 
 from fivo.errors import InputError
@@ -22,6 +23,16 @@ class Batch(eqx.Module):
     observations: Shaped[Array, "batch time dim"]
     lengths: Int[Array, " batch"]
     mask: Bool[Array, "batch time dim"] | None = None
+
+    def __check_init__(self) -> None:
+        if isinstance(self.lengths, Tracer) or not isinstance(self.lengths, jax.Array | np.ndarray):
+            return
+        lengths, time = np.asarray(self.lengths), self.observations.shape[1]
+        if lengths.dtype.kind not in "iu" or (lengths < 0).any() or (lengths > time).any():
+            raise InputError(
+                f"lengths must be whole numbers from 0 to the {time} steps that the observations have, got "
+                f"{lengths.dtype} values from {lengths.min()} to {lengths.max()}."
+            )
 
     @classmethod
     def from_sequences(
@@ -64,7 +75,7 @@ class Batch(eqx.Module):
                 f"got pad_to={time} where the longest sequence has {longest} frames; pad to at least that."
             )
 
-        dtype = np.result_type(*arrays)
+        dtype = _representable(np.result_type(*arrays), arrays, masks)
         observations = np.zeros((len(arrays), time, dim), dtype)
         padded_mask = None if masks is None else np.zeros((len(arrays), time, dim), bool)
         for i, x in enumerate(arrays):
@@ -76,6 +87,23 @@ class Batch(eqx.Module):
             jnp.asarray([len(x) for x in arrays], dtype=jnp.int32),
             None if padded_mask is None else jnp.asarray(padded_mask),
         )
+
+
+def _representable(dtype: np.dtype, arrays: list[np.ndarray], masks: list[np.ndarray] | None) -> np.dtype:
+    """The type that JAX stores numbers of `dtype` as; refuses numbers that it would change."""
+    stored = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    if stored == dtype:
+        return dtype
+    limits = np.iinfo(stored) if stored.kind in "iu" else np.finfo(stored)
+    for i, x in enumerate(arrays):
+        seen = x if masks is None else x[masks[i]]
+        if seen.size and (seen.max() > limits.max or seen.min() < limits.min):
+            worst = seen.flat[np.argmax(np.abs(seen.astype(np.float64)))]
+            raise InputError(
+                f"values must fit into {stored}, but sequence {i} holds {worst}; rescale the data, or enable 64-bit "
+                "numbers with jax.config.update('jax_enable_x64', True)."
+            )
+    return stored
 
 
 def _as_frames(x: object, name: str) -> np.ndarray:

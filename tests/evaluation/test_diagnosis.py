@@ -2,17 +2,21 @@
 
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import fivo
+from fivo.bounds import FIVO
 from fivo.evaluation import diagnose, diagnose_model, trace_lineage
 from fivo.evaluation.diagnosis import Filtering, distinct
 from fivo.models import LinearGaussian, simulate
 from fivo.resampling import ESSBelow
 from fivo.smc import lineages
+from fivo.training.scoring import score, scoring_plan
 from tests.sentences import assert_one_sentence
 
 NUM_STEPS, LADDER, REPEATS = 20, (2, 64), 8
@@ -121,3 +125,28 @@ def test_bad_settings(fivo_run, settings, part):
     with pytest.raises(fivo.InputError) as refusal:
         diagnose(fivo_run, **settings)
     assert_one_sentence(refusal.value, part)
+
+
+class Network(fivo.models.SequenceModel):
+    """A model of a user's own, whose network holds a function."""
+
+    network: eqx.nn.MLP
+
+    def initial_state(self, past):
+        return jnp.zeros(1)
+
+    def prior(self, state, past):
+        return dist.Normal(0.9 * state, 1.0)
+
+    def emission(self, state, latent, past):
+        return dist.Normal(self.network(latent), 1.0)
+
+
+def test_a_model_with_functions_among_its_fields_is_diagnosed_and_scored():
+    model = Network(eqx.nn.MLP(1, 1, 4, 1, key=jax.random.key(0)))
+    data = [np.asarray(simulate(model, 5, key=jax.random.key(i)).observations) for i in range(3)]
+    result = diagnose_model(model, data, FILTERING, particles=(2, 4), repeats=2)
+    assert [row["particles"] for row in result["rows"]] == [2, 4]
+    plan = scoring_plan(np.array([5, 5, 5]), 4)
+    values = score(model, FIVO(4), data, plan, key=jax.random.key(0))
+    assert np.isfinite(values).all()

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import fivo
@@ -56,3 +57,49 @@ def test_the_value_of_a_bound_needs_no_gradient():
     ]
     np.testing.assert_allclose(values[1], values[0], rtol=1e-6)
     np.testing.assert_allclose(values[2], values[0], rtol=1e-6)
+
+
+class Regime(dist.Distribution):
+    """A regime and a level, drawn together, as a user would write it: it declares no support."""
+
+    def __init__(self, logits, loc):
+        self.logits, self.loc = logits, loc
+        super().__init__((), ())
+
+    def sample(self, key, sample_shape=()):
+        first, second = jax.random.split(key)
+        return jax.random.categorical(first, self.logits), self.loc + jax.random.normal(second)
+
+    def log_prob(self, value, intermediates=None):
+        regime, level = value
+        return jax.nn.log_softmax(self.logits)[regime] + dist.Normal(self.loc, 1.0).log_prob(level)
+
+
+class Switching(fivo.models.SequenceModel):
+    """x_t around a level whose scale is the regime's."""
+
+    logits: jax.Array
+    scales: jax.Array
+
+    def initial_state(self, past):
+        return jnp.zeros(())
+
+    def prior(self, state, past):
+        return Regime(self.logits, state)
+
+    def emission(self, state, latent, past):
+        regime, level = latent
+        return dist.Normal(level[None], self.scales[regime][None])
+
+    def advance(self, state, latent, past):
+        return latent[1]
+
+
+@pytest.mark.parametrize("gradient", ["pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing"])
+def test_a_discrete_part_among_continuous_ones_has_no_path(gradient):
+    model = Switching(jnp.zeros(2), jnp.array([0.5, 2.0]))
+    batch = fivo.Batch.from_sequences([np.ones((3, 1), np.float32)])
+    bound = FIVO(2, gradient=gradient)
+    with pytest.raises(fivo.InputError) as caught:
+        jax.eval_shape(jax.grad(lambda m: jnp.sum(bound(m, batch, key=jax.random.key(0)).log_evidence)), model)
+    assert_one_sentence(str(caught.value), "'score'")

@@ -3,15 +3,32 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import optax
 import pytest
 
 from fivo.batch import Batch
 from fivo.bounds import ELBO, BoundInfo, BoundResult
-from fivo.models import VRNN, BernoulliEmission
+from fivo.models import VRNN, BernoulliEmission, SequenceModel
 from fivo.training.step import Trainer, summarise
 
 LENGTHS = (3, 4, 5, 6)
+
+
+class Level(SequenceModel):
+    """A level and noise around it."""
+
+    persistence: jax.Array
+    log_scale: jax.Array
+
+    def initial_state(self, past):
+        return jnp.zeros(1)
+
+    def prior(self, state, past):
+        return dist.Normal(self.persistence * state, 1.0)
+
+    def emission(self, state, latent, past):
+        return dist.Normal(latent, jnp.exp(self.log_scale))
 
 
 class OwnNoise:
@@ -96,3 +113,13 @@ def test_metrics_are_averages_over_time_then_over_sequences():
     assert metrics.ess == pytest.approx((3 + 1) / 2)
     assert metrics.kl == pytest.approx((30 + 10) / 2)
     assert metrics.resampling_rate == pytest.approx((0.5 + 0) / 2)
+
+
+def test_weakly_typed_parameters_compile_once():
+    model = Level(jnp.asarray(0.5), jnp.asarray(0.0))  # as users write them: weak types
+    trainer = Trainer(model, ELBO(2), 1e-3)
+    state = trainer.start()
+    batch = Batch.from_sequences([np.ones((3, 1), np.float32)])
+    for step in range(3):
+        state, _ = trainer(state, [batch], jax.random.key(step))
+    assert trainer.compilations == 1

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import msgspec
@@ -251,9 +252,9 @@ def _simulate(
 @cache
 def _filtered() -> Callable[..., dict[str, Array]]:
     """Made at first use: importing a library must not choose a device."""
-    return jax.jit(_filter, static_argnums=(3, 4), compiler_options=compiler_options())
+    return eqx.filter_jit(_filter, compiler_options=compiler_options())
 
 
 @cache
 def _simulated() -> Callable[..., tuple[Array, Array]]:
-    return jax.jit(_simulate, static_argnums=(3, 4, 5), compiler_options=compiler_options())
+    return eqx.filter_jit(_simulate, compiler_options=compiler_options())

@@ -20,7 +20,9 @@ class Bernoulli(dist.BernoulliLogits):
     """numpyro's Bernoulli."""
 
     def log_prob(self, value: ArrayLike, intermediates: None = None) -> Float[Array, "*shape"]:
-        return bernoulli_log_prob(jnp.asarray(value, jnp.result_type(self.logits)), self.logits)
+        x = jnp.asarray(value, jnp.result_type(self.logits))
+        # The formula is linear in x; anything but 0 and 1 has probability zero.
+        return bernoulli_log_prob(x, self.logits) + jnp.where((x == 0) | (x == 1), 0, -jnp.inf).astype(x.dtype)
 
 
 @jax.custom_jvp

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Array, Float, Int, Key
 
 from fivo.errors import InputError
-from fivo.resampling.carrying import Carried, CarryingScheme
+from fivo.resampling.carrying import Carried, CarryingScheme, draw_ancestors
 from fivo.resampling.criteria import Always, Criterion, ESSBelow, Every, Never, Schedule
 from fivo.resampling.laws import law_of
 from fivo.resampling.multinomial import multinomial
@@ -83,6 +83,7 @@ __all__ = [
     "Transport",
     "bound_lost",
     "checked_scheme",
+    "draw_ancestors",
     "get_scheme",
     "law_of",
     "multinomial",

@@ -1,7 +1,9 @@
 """Resampling that derivatives pass through."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
@@ -28,6 +30,24 @@ class CarryingScheme(Protocol):
     def carry(self, key: Key[Array, ""], log_weights: Float[Array, " particle"], state: PyTree) -> Carried:
         """The particles that follow."""
         ...
+
+
+def draw_ancestors(
+    scheme: Callable, key: Key[Array, ""], log_weights: Float[Array, " particle"], num_draws: int
+) -> Int[Array, " draw"]:
+    """The ancestors that a scheme draws; those of a user's own function are checked."""
+    ancestors = scheme(key, log_weights, num_draws)
+    if getattr(scheme, "__module__", "").startswith("fivo.resampling."):
+        return ancestors
+    kind = getattr(ancestors, "dtype", None)
+    if kind is None or ancestors.shape != (num_draws,) or not jnp.issubdtype(kind, jnp.integer):
+        raise InputError(
+            f"a resampling function must return {num_draws} whole numbers, got "
+            f"{'nothing' if kind is None else f'{kind} of shape {ancestors.shape}'}."
+        )
+    outside = jnp.any((ancestors < 0) | (ancestors >= log_weights.shape[0]))
+    sentence = f"A resampling function must return ancestors from 0 to {log_weights.shape[0] - 1}, but did not."
+    return eqx.error_if(ancestors, outside, sentence).astype(jnp.int32)
 
 
 def uniform_weights(log_weights: Float[Array, " particle"]) -> Float[Array, " particle"]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Key, PyTree
 
-from fivo.resampling.carrying import Carried, pick, uniform_weights
+from fivo.resampling.carrying import Carried, draw_ancestors, pick, uniform_weights
 
 
 class StopGradient(eqx.Module):
@@ -24,6 +24,6 @@ class StopGradient(eqx.Module):
 
     def carry(self, key: Key[Array, ""], log_weights: Float[Array, " particle"], state: PyTree) -> Carried:
         held = lax.stop_gradient(log_weights)
-        ancestors = self.scheme(key, held, log_weights.shape[0])
+        ancestors = draw_ancestors(self.scheme, key, held, log_weights.shape[0])
         slope = jnp.where(jnp.isneginf(held), 0, log_weights - jnp.where(jnp.isneginf(held), 0, held))
         return Carried(ancestors, pick(state, ancestors), uniform_weights(log_weights) + slope[ancestors])

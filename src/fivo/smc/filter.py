@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
+from fivo.models.scoring import sample
 from fivo.resampling import Always, CarryingScheme, Criterion, ESSBelow, Never, Scheme, checked_scheme
 from fivo.resampling.inverse_cdf import SMALL
 from fivo.smc.importance import MAX_WEIGHTS, importance_filter
@@ -208,16 +209,18 @@ def resample_batch(
 
 
 def _discrete_latents(model: SequenceModel, past: PyTree, full: PyTree) -> bool:
-    """Whether the proposal's draws are discrete; nothing is computed for it."""
-    kinds = []
+    """Whether any part of the proposal's draws is discrete; nothing is computed for it."""
+    declared = []
 
-    def look(past: PyTree, full: PyTree) -> None:
+    def look(past: PyTree, full: PyTree) -> PyTree:
         state = model.initial_state(past)
         proposal = model.proposal(state, full, model.prior(state, past))
-        kinds.append(proposal.support is not None and proposal.is_discrete)
+        declared.append(proposal.support is not None and proposal.is_discrete)
+        return sample(proposal, jax.random.key(0), weight_dtype(model))
 
-    jax.eval_shape(look, *jax.tree.map(lambda leaf: leaf[0, 0], (past, full)))
-    return bool(kinds[0])
+    drawn = jax.eval_shape(look, *jax.tree.map(lambda leaf: leaf[0, 0], (past, full)))
+    # A distribution may not declare its support, or draw several variables of which only some are discrete.
+    return declared[0] or any(not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(drawn))
 
 
 def without(info: StepInfo, keep: frozenset[str]) -> StepInfo:

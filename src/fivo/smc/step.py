@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
-from fivo.resampling import CarryingScheme, Criterion, Never, Scheme
+from fivo.resampling import CarryingScheme, Criterion, Never, Scheme, draw_ancestors
 from fivo.smc.small import MANY_PARTICLES, write_out
 from fivo.smc.threefry import particle_keys
 from fivo.weights import effective_sample_size, normalize
@@ -156,7 +156,7 @@ def resample(
         carried = scheme.carry(key, log_weights, particles.state)
         after = select(resampled, Particles(carried.state, carried.log_weights), particles)
         return after, jnp.where(resampled, carried.ancestors, own)
-    drawn = scheme(key, jax.lax.stop_gradient(log_weights), num_particles)
+    drawn = draw_ancestors(scheme, key, jax.lax.stop_gradient(log_weights), num_particles)
     ancestors = jnp.where(resampled, drawn, own)
     state = paths.resume(resampled, jax.tree.map(lambda leaf: leaf[ancestors], particles.state))
     uniform = jnp.full_like(log_weights, -jnp.log(num_particles))

@@ -61,8 +61,8 @@ class Trainer:
     def start(self) -> TrainState:
         """The state of the untrained model."""
         # Copies: a step reuses the buffers, and the model's own stay the caller's.
-        parameters = jax.tree.map(jnp.copy, trainable(self.template))
-        bound = jax.tree.map(jnp.copy, eqx.filter(self.bound, eqx.is_array))
+        parameters = jax.tree.map(strong_copy, trainable(self.template))
+        bound = jax.tree.map(strong_copy, eqx.filter(self.bound, eqx.is_array))
         return TrainState(parameters, self.adam.init(parameters), bound)
 
     def model(self, state: TrainState) -> SequenceModel:
@@ -131,6 +131,11 @@ class Outcome(NamedTuple):
 def trainable(model: SequenceModel) -> PyTree:
     """The float arrays of a model; its fixed statistics are among them, and their gradient is zero."""
     return eqx.filter(model, eqx.is_inexact_array)
+
+
+def strong_copy(leaf: Array) -> Array:
+    """A copy whose type is not weak: a step returns strong types, and would be compiled again for them."""
+    return jnp.array(leaf, leaf.dtype)
 
 
 def with_parameters(model: SequenceModel, parameters: PyTree) -> SequenceModel:
