@@ -18,6 +18,7 @@ _LOCATIONS = {
 }
 _PACKAGES = (
     "bounds",
+    "config",
     "data",
     "evaluation",
     "experiments",
@@ -35,6 +36,7 @@ __all__ = [
     "Batch",
     "InputError",
     "bounds",
+    "config",
     "data",
     "evaluation",
     "fit",
@@ -51,7 +53,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from fivo import bounds, data, evaluation, gradients, models, report, resampling, smc, training, weights
+    from fivo import bounds, config, data, evaluation, gradients, models, report, resampling, smc, training, weights
     from fivo.batch import Batch
     from fivo.errors import InputError
     from fivo.evaluation import open_run

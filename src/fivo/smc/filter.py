@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from fivo._fuse import flatten_products, scan, straight
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel, past_pairs
@@ -16,8 +17,6 @@ from fivo.models.scoring import sample
 from fivo.resampling import Always, CarryingScheme, Criterion, ESSBelow, Never, Scheme, checked_scheme
 from fivo.resampling.inverse_cdf import SMALL
 from fivo.smc.importance import MAX_WEIGHTS, importance_filter
-from fivo.smc.loop import scan
-from fivo.smc.loop.products import flatten_products
 from fivo.smc.step import (
     EVERY_PATH,
     Particles,
@@ -31,7 +30,6 @@ from fivo.smc.step import (
     weigh,
     weight_dtype,
 )
-from fivo.smc.threefry import straight
 
 Record = Literal["log_weights", "ancestors", "latents"]
 

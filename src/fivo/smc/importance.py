@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, PyTree
 
+from fivo._fuse import scan
 from fivo.resampling import Criterion
-from fivo.smc.loop import scan
 from fivo.smc.step import Particles, Proposed, StepInfo, StepInputs
 from fivo.weights import effective_sample_size, normalize
 

@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
+from fivo._fuse import straight
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.resampling import CarryingScheme, Criterion, ESSBelow, Scheme, checked_scheme
 from fivo.smc.step import Particles, StepInfo, StepInputs, check_particles, initial_particles, smc_step, weight_dtype
-from fivo.smc.threefry import straight
 
 
 class OnlineState(eqx.Module):

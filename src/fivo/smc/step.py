@@ -1,6 +1,5 @@
 """One step of the particle filter (Algorithm 1 of the paper) for one sequence."""
 
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -9,12 +8,11 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
+from fivo._fuse import particle_keys, recompute, write_out
 from fivo.errors import InputError
 from fivo.models.contract import SequenceModel
 from fivo.models.scoring import log_prob, observation_log_prob, sample, weight_dtype
 from fivo.resampling import CarryingScheme, Criterion, Never, Scheme, draw_ancestors
-from fivo.smc.small import MANY_PARTICLES, write_out
-from fivo.smc.threefry import particle_keys
 from fivo.weights import effective_sample_size, normalize
 
 
@@ -172,7 +170,7 @@ def propose(
     def extend(key: Key[Array, ""], state: PyTree, weight: Float[Array, ""] | None) -> Propagated:
         return paths.propagate(model, key, state, inputs._replace(path_weights=weight))
 
-    extend = write_out(extend) if num_particles >= MANY_PARTICLES else extend
+    extend = write_out(extend, num_particles)
     latents, log_likelihood, log_ratio, following, log_proposal = jax.vmap(extend)(keys, state, inputs.path_weights)
     log_alpha = log_likelihood + log_ratio
     if inputs.active is not None:
@@ -192,20 +190,13 @@ def propagate(model: SequenceModel, key: Key[Array, ""], state: PyTree, inputs: 
     proposal = model.proposal(state, inputs.full, prior)
     dtype = weight_dtype(model)
     latent = sample(proposal, key, dtype)
-    log_likelihood = _cheap(observation_log_prob, model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
+    log_likelihood = recompute(observation_log_prob, model.emission(state, latent, inputs.past), inputs.x, inputs.mask)
     if proposal is prior:
         log_ratio = jnp.zeros_like(log_likelihood)
     else:
-        log_ratio = _cheap(_log_ratio, prior, proposal, latent)
+        log_ratio = recompute(_log_ratio, prior, proposal, latent)
     following = model.advance(state, latent, inputs.past_next)
     return Propagated(latent, log_likelihood.astype(dtype), log_ratio.astype(dtype), following)
-
-
-def _cheap(score: Callable, *inputs: PyTree) -> Float[Array, ""]:
-    """A score that the backward pass computes again: cheaper than storing its intermediate values of all steps."""
-    # Closes over its inputs: as arguments, parameters of a distribution come in another order in every process (numpyro
-    # keeps their names in a set), and a program that another process has compiled would not be found.
-    return jax.checkpoint(lambda: score(*inputs), prevent_cse=False)()
 
 
 def _log_ratio(prior: dist.Distribution, proposal: dist.Distribution, latent: PyTree) -> Float[Array, ""]:

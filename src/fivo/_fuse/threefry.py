@@ -12,15 +12,20 @@ import math
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.random import define_prng_impl
+from jax.extend.random import define_prng_impl, threefry_2x32
 from jaxtyping import Array, ArrayLike, Key, UInt32
+
+from fivo._fuse.settings import enabled
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 
 
 def hash_pair(key: UInt32[Array, "2"], high: UInt32[Array, "*n"], low: UInt32[Array, "*n"]) -> tuple[Array, Array]:
-    """Threefry-2x32 with twenty rounds of a pair of words."""
+    """Threefry-2x32 with twenty rounds of a pair of words, by JAX's own function where programs stay plain."""
+    if not enabled():
+        words = threefry_2x32(key, jnp.concatenate([jnp.ravel(high), jnp.ravel(low)]))
+        return words[: high.size].reshape(high.shape), words[high.size :].reshape(high.shape)
     subkeys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(_PARITY))
     x, y = high + subkeys[0], low + subkeys[1]
     for group in range(5):
@@ -74,14 +79,18 @@ STRAIGHT = define_prng_impl(
 
 def straight(keys: Key[Array, "*n"]) -> Key[Array, "*n"]:
     """The same keys, drawn from in a straight line; keys of another generator stay as they are."""
-    if str(jax.random.key_impl(keys)) != "threefry2x32" or not jax.config.values["jax_threefry_partitionable"]:
+    if not enabled() or not _is_jax_threefry(keys):
         return keys
     return jax.random.wrap_key_data(jax.random.key_data(keys), impl=STRAIGHT)
 
 
+def _is_jax_threefry(keys: Key[Array, "*n"]) -> bool:
+    return str(jax.random.key_impl(keys)) == "threefry2x32" and jax.config.values["jax_threefry_partitionable"]
+
+
 def particle_keys(key: Key[Array, ""], num_particles: int) -> Key[Array, " {num_particles}"]:
     """A key for each particle."""
-    if jax.random.key_impl(key) != STRAIGHT:
+    if jax.random.key_impl(key) != STRAIGHT and not _is_jax_threefry(key):
         return jax.random.split(key, num_particles)
     words = jnp.broadcast_to(jax.random.key_data(key), (num_particles, 2))
     numbers = lax.iota(jnp.uint32, num_particles)[:, None]

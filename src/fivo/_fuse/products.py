@@ -12,10 +12,12 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import JaxprEqn, Var
 
-from fivo.smc.loop.program import array_type, read
-from fivo.smc.loop.rewriting import rewrite
+from fivo._fuse.program import array_type, read
+from fivo._fuse.rewriting import rewrite
+from fivo._fuse.settings import enabled
 
 
 @dataclass
@@ -41,10 +43,13 @@ class Product:
         """x [W₁ W₂ …]."""
         return _mapped(self.equations[0], x, weight)
 
-    def weight_gradient(self, xs: jax.Array, cotangents: jax.Array) -> jax.Array:
-        """Σ_t x_tᵀ g_t as one product over all steps."""
-        rows, columns = xs.shape[-1], cotangents.shape[-1]
-        return xs.reshape(-1, rows).T @ cotangents.reshape(-1, columns)
+    def apply_transposed(self, x: jax.Array, transposed: jax.Array) -> jax.Array:
+        """x [W₁ W₂ …] from the transposed weight."""
+        return _contracted(self.equations[0], x, transposed, 1)
+
+    def apply_to_all(self, xs: jax.Array, weight: jax.Array) -> jax.Array:
+        """x_t [W₁ W₂ …] of all steps, as one product of two matrices: so is then the gradient Σ_t x_tᵀ g_t."""
+        return self.apply(xs.reshape(-1, xs.shape[-1]), weight).reshape(*xs.shape[:-1], -1)
 
 
 def find_products(equations: list[JaxprEqn], invariant: set[Var]) -> dict[int, Product]:
@@ -93,7 +98,7 @@ def flatten_products(function: Callable) -> Callable:
     The weight's gradient is then one as well; as a sum over several axes it would begin with a transposed copy, which
     takes longer than the product.
     """
-    return rewrite(function, _flat)
+    return rewrite(function, _flat) if enabled() else function
 
 
 def _flat(equation: JaxprEqn, *values: Any) -> jax.Array | None:
@@ -105,8 +110,12 @@ def _flat(equation: JaxprEqn, *values: Any) -> jax.Array | None:
 
 def _mapped(equation: JaxprEqn, x: jax.Array, weight: jax.Array) -> jax.Array:
     """x W with the equation's precision."""
-    settings = {name: equation.params[name] for name in ("precision", "preferred_element_type")}
-    return lax.dot_general(x, weight, (((x.ndim - 1,), (0,)), ((), ())), **settings)
+    return _contracted(equation, x, weight, 0)
+
+
+def _contracted(equation: JaxprEqn, x: jax.Array, weight: jax.Array, axis: int) -> jax.Array:
+    precision = {name: equation.params[name] for name in ("precision", "preferred_element_type")}
+    return lax.dot_general(x, weight, (((x.ndim - 1,), (axis,)), ((), ())), **precision)
 
 
 def multiply(
@@ -117,22 +126,25 @@ def multiply(
     The weight is given both ways around: turning it in each step backwards costs up to a fifth of the product.
     """
 
-    @jax.custom_vjp
-    def parts(x: jax.Array, weight: jax.Array, transposed: jax.Array, slot: jax.Array | None) -> list[jax.Array]:
-        return _parts(product.apply(x, weight), product.sizes)
+    @jax.custom_jvp
+    def joint(x: jax.Array, weight: jax.Array, transposed: jax.Array, slot: jax.Array | None) -> jax.Array:
+        return product.apply(x, weight)
 
-    def forward(x: jax.Array, weight: jax.Array, transposed: jax.Array, slot: jax.Array | None):
-        return parts(x, weight, transposed, slot), (x, transposed)
+    def tangent(primals: tuple, tangents: tuple) -> tuple[jax.Array, Any]:
+        x, weight, transposed, slot = primals
+        by_x, by_weight, _, by_slot = tangents
+        y = joint(x, weight, transposed, slot)
+        terms = [] if by_slot is None or _is_zero(by_slot) else [by_slot]
+        if not _is_zero(by_x):
+            # Contracted so that its transpose reads `transposed` in the order in which it lies in memory.
+            terms.append(product.apply_transposed(by_x, transposed))
+        if not _is_zero(by_weight):
+            terms.append(product.apply(x, by_weight))
+        return y, sum(terms[1:], terms[0]) if terms else jnp.zeros_like(y)
 
-    def backward(residuals: tuple[jax.Array, jax.Array], cotangents: list[jax.Array]):
-        x, transposed = residuals
-        joint = cotangents[0] if len(cotangents) == 1 else jnp.concatenate(cotangents, axis=-1)
-        return product.apply(joint, transposed).astype(x.dtype), product.weight_gradient(x, joint), None, joint
-
-    parts.defvjp(forward, backward)
-    return parts(x, weight, transposed, slot)
+    joint.defjvp(tangent, symbolic_zeros=True)
+    return list(lax.split(joint(x, weight, transposed, slot), product.sizes, axis=x.ndim - 1))
 
 
-def _parts(y: jax.Array, sizes: list[int]) -> list[jax.Array]:
-    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
-    return [lax.slice_in_dim(y, end - size, end, axis=y.ndim - 1) for size, end in zip(sizes, ends, strict=True)]
+def _is_zero(tangent: Any) -> bool:
+    return isinstance(tangent, SymbolicZero)

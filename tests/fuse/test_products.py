@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fivo.smc.loop.products import flatten_products
+from fivo._fuse.products import flatten_products
 
 
 def mapped(weight, x):

@@ -12,17 +12,20 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import JaxprEqn
 
-from fivo.smc.loop.program import array_type
-from fivo.smc.loop.rewriting import rewrite
-
-SMALL = 8
-"""The most entries that are written out."""
-MANY_PARTICLES = 256
-"""The fewest particles for which it pays."""
+from fivo._fuse import settings
+from fivo._fuse.program import array_type
+from fivo._fuse.rewriting import rewrite
 
 
-def write_out(function: Callable) -> Callable:
-    """The same function of one particle, with products and sums of small matrices and vectors written out."""
+def write_out(function: Callable, num_particles: int) -> Callable:
+    """The same function of one particle, with products and sums of small matrices and vectors written out.
+
+    Args:
+        function: what is mapped over the particles.
+        num_particles: how many of them there are; it does not pay for few.
+    """
+    if not settings.enabled() or num_particles < settings.MANY_PARTICLES:
+        return function
     return rewrite(function, _written)
 
 
@@ -35,7 +38,7 @@ def _written(equation: JaxprEqn, *values: Any) -> jax.Array | None:
 
 
 def _small(equation: JaxprEqn) -> bool:
-    return all(size <= SMALL for atom in equation.invars for size in array_type(atom).shape)
+    return all(size <= settings.SMALL_MATRIX for atom in equation.invars for size in array_type(atom).shape)
 
 
 def _is_small_product(equation: JaxprEqn) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
-from fivo.smc.loop.program import evaluate, read
+from fivo._fuse.program import evaluate, read
 
 Rule = Callable[..., Any]
 """(equation, *its inputs) -> its output, or None to leave it as it is."""

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from jax import lax
 
-from fivo.smc import loop
-from fivo.smc.loop.placement import split
-from fivo.smc.loop.program import num_bytes, trace, variables
-from fivo.smc.threefry import particle_keys, straight
+import fivo
+from fivo._fuse import loop, settings
+from fivo._fuse.placement import split
+from fivo._fuse.program import num_bytes, trace, variables
+from fivo._fuse.threefry import particle_keys, straight
 
 STEPS, ROWS, SIZE = 7, 3, 4
 
@@ -45,8 +46,8 @@ def loss(scan, weights, start, inputs):
 @pytest.mark.parametrize("chunk", [256, 3])
 @pytest.mark.parametrize("remembered", [2**30, 0])
 def test_equals_lax_scan(x64, monkeypatch, chunk, remembered):
-    monkeypatch.setattr(loop, "CHUNK", chunk)
-    monkeypatch.setattr(loop, "MAX_RESIDUAL_BYTES", remembered)
+    monkeypatch.setattr(settings, "CHUNK", chunk)
+    monkeypatch.setattr(settings, "MAX_RESIDUAL_BYTES", remembered)
     weights, (state, count), (x, keys) = problem()
 
     def both(scan):
@@ -93,7 +94,7 @@ def test_work_is_moved_out_of_the_loop(x64):
 
 
 def test_nothing_large_is_stored_for_all_steps(x64, monkeypatch):
-    monkeypatch.setattr("fivo.smc.loop.placement.MAX_STACK_BYTES", 8)
+    monkeypatch.setattr("fivo._fuse.settings.MAX_STACK_BYTES", 8)
     weights, start, inputs = problem()
     first = jax.tree.map(lambda leaf: leaf[0], inputs)
     leaves, tree = jax.tree.flatten((start, first))
@@ -106,7 +107,7 @@ def test_nothing_large_is_stored_for_all_steps(x64, monkeypatch):
 def test_particle_keys_are_arranged_where_they_are_drawn_from(monkeypatch):
     """Draws too large to store stay inside, and their keys, which are one key and N numbers, with them."""
     particles, steps = 100, 5
-    monkeypatch.setattr("fivo.smc.loop.placement.MAX_STACK_BYTES", steps * particles * 12)
+    monkeypatch.setattr("fivo._fuse.settings.MAX_STACK_BYTES", steps * particles * 12)
 
     def step(carry, key):
         return carry + jax.vmap(lambda k: jax.random.normal(k, (8,)))(particle_keys(key, particles)), carry
@@ -131,3 +132,57 @@ def test_maps_over_a_batch(x64):
 
     for a, b in zip(jax.tree.leaves(gradient(lax.scan)), jax.tree.leaves(gradient(loop.scan)), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
+
+
+def scalar(scan):
+    """The loss as a function of everything that can be differentiated."""
+    _, (_, count), (_, keys) = problem()
+    return lambda moving: loss(scan, moving[0], (moving[1], count), (moving[2], keys))
+
+
+def tangent_of(tree):
+    leaves, structure = jax.tree.flatten(tree)
+    rng = np.random.default_rng(5)
+    return structure.unflatten([jnp.asarray(rng.normal(size=leaf.shape)) for leaf in leaves])
+
+
+TRANSFORMATIONS = {
+    "grad": lambda f, at: jax.grad(f)(at),
+    "jvp": lambda f, at: jax.jvp(f, (at,), (tangent_of(at),)),
+    "jvp of jit": lambda f, at: jax.jvp(jax.jit(f), (at,), (tangent_of(at),)),
+    "jit of jvp": lambda f, at: jax.jit(lambda at: jax.jvp(f, (at,), (tangent_of(at),)))(at),
+    "linearize": lambda f, at: jax.linearize(f, at)[1](tangent_of(at)),
+    "jvp of weights alone": lambda f, at: jax.jvp(lambda w: f((w, *at[1:])), (at[0],), (tangent_of(at[0]),)),
+    "jvp of data alone": lambda f, at: jax.jvp(lambda x: f((*at[:2], x)), (at[2],), (tangent_of(at[2]),)),
+    "jacfwd": lambda f, at: jax.jacfwd(lambda s: f((at[0], s, at[2])))(at[1]),
+    "vmap of grad": lambda f, at: jax.vmap(jax.grad(f))(jax.tree.map(lambda leaf: jnp.stack([leaf, 0.5 * leaf]), at)),
+    "vmap of jvp": lambda f, at: jax.vmap(lambda at: jax.jvp(f, (at,), (tangent_of(at),)))(
+        jax.tree.map(lambda leaf: jnp.stack([leaf, 0.5 * leaf]), at)
+    ),
+    "grad of checkpoint": lambda f, at: jax.grad(jax.checkpoint(f))(at),
+    "hessian": lambda f, at: jax.hessian(lambda s: f((at[0], s, at[2])))(at[1]),
+    "forward over reverse": lambda f, at: jax.jvp(jax.grad(f), (at,), (tangent_of(at),)),
+    "reverse over forward": lambda f, at: jax.grad(lambda at: jax.jvp(f, (at,), (tangent_of(at),))[1])(at),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMATIONS.values(), ids=TRANSFORMATIONS)
+def test_every_transformation_equals_that_of_lax_scan(x64, transform):
+    weights, (state, _), (x, _) = problem()
+    at = (weights, state, x)
+    expected, got = (jax.tree.leaves(transform(scalar(scan), at)) for scan in (lax.scan, loop.scan))
+    for a, b in zip(expected, got, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
+
+
+def test_the_switch_leaves_a_plain_scan(x64):
+    weights, start, inputs = problem()
+
+    def program():
+        return str(jax.make_jaxpr(lambda w: loss(loop.scan, w, start, inputs))(weights))
+
+    fused = program()
+    with fivo.config.fuse(False):
+        plain = program()
+    assert plain == str(jax.make_jaxpr(lambda w: loss(lax.scan, w, start, inputs))(weights))
+    assert fused == program() != plain

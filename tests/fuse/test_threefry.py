@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fivo.smc.threefry import straight
+from fivo._fuse.threefry import straight
 
 DRAWS = {
     "normal": lambda key: jax.random.normal(key, (3, 5)),

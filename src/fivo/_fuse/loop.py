@@ -8,7 +8,6 @@ Long sequences run in chunks, rematerialised backwards where storing everything 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,20 +16,18 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import PyTree
 
-from fivo.smc.loop.placement import Split, split
-from fivo.smc.loop.products import find_products, flatten_products, multiply
-from fivo.smc.loop.program import Program, array_type, evaluate, num_bytes, read, trace, variables
-
-CHUNK = 256
-"""Steps that are hoisted, looped and sunk together."""
-MAX_RESIDUAL_BYTES = 2**30
-"""What the backward pass may have stored of all steps before chunks are rematerialised: 1 GiB."""
+from fivo._fuse import settings
+from fivo._fuse.placement import Split, split
+from fivo._fuse.products import find_products, flatten_products, multiply
+from fivo._fuse.program import Program, array_type, evaluate, num_bytes, read, trace, variables
 
 
 def scan(
     body: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], start: PyTree, inputs: PyTree
 ) -> tuple[PyTree, PyTree]:
     """(last carry, outputs of all steps) of `body(carry, input) -> (carry, output)`."""
+    if not settings.enabled():
+        return lax.scan(body, start, inputs)
     flat_start, carry_tree = jax.tree.flatten(start)
     flat_inputs, input_tree = jax.tree.flatten(inputs)
     num_steps = flat_inputs[0].shape[0]
@@ -43,7 +40,7 @@ def scan(
     sample = [jax.typeof(leaf) for leaf in flat_start] + [_step_type(leaf) for leaf in flat_inputs]
     program, shapes = trace(flat_body, *sample)
     output_tree = jax.tree.structure(shapes[1])
-    num_chunks = math.ceil(num_steps / CHUNK)
+    num_chunks = math.ceil(num_steps / settings.CHUNK)
     length = math.ceil(num_steps / max(num_chunks, 1))
     loop = Loop(program, len(flat_start), length)
     if num_chunks <= 1:
@@ -61,7 +58,7 @@ def _in_chunks(
     loop: "Loop", start: list, inputs: list, num_steps: int, num_chunks: int, length: int
 ) -> tuple[list, list]:
     whole = num_steps // length * length
-    run = jax.checkpoint(loop) if loop.residual_bytes * num_steps > MAX_RESIDUAL_BYTES else loop
+    run = jax.checkpoint(loop) if loop.residual_bytes * num_steps > settings.MAX_RESIDUAL_BYTES else loop
     chunked = [leaf[:whole].reshape(whole // length, length, *leaf.shape[1:]) for leaf in inputs]
     carry, outputs = lax.scan(run, start, chunked)
     outputs = [leaf.reshape(whole, *leaf.shape[2:]) for leaf in outputs]
@@ -146,36 +143,36 @@ class Loop:
             carry, (leaving, operands) = lax.scan(step, start, (entering, slots), length=self.num_steps)
             return (carry, leaving), operands
 
-        @jax.custom_vjp
+        @jax.custom_jvp
         def deferred(weights: list, values: tuple):
             return run(weights, values, [None] * len(weights), False)[0]
 
-        def forward(weights: list, values: tuple):
-            weights = [w.value for w in weights]
-            leaves, structure = jax.tree.flatten(values, is_leaf=lambda leaf: hasattr(leaf, "perturbed"))
-            moving = [leaf.value for leaf in leaves if leaf.perturbed]
+        def tangent(primals: tuple, tangents: tuple):
+            """Weights move the loop through slots: their part of each step's product is added from outside.
+
+            The transpose of that is the deferred gradient: the loop backwards leaves the cotangents of the products of
+            all steps in the slots, and one product with the operands of all steps follows.
+            """
+            weights, values = primals
+            leaves, structure = jax.tree.flatten(values)
+            by_weights, by_leaves = tangents[0], jax.tree.leaves(tangents[1], is_leaf=_is_still)
+            moved = [not _is_still(slope) for slope in by_leaves]
+            shifted = [not _is_still(slope) for slope in by_weights]
+            slots = [
+                jnp.zeros((self.num_steps, *shape), dtype) for shape, dtype in _chosen(self._slot_types(), shifted)
+            ]
 
             def of_moving(moving: list, slots: list):
-                rest = iter(moving)
-                whole = [next(rest) if leaf.perturbed else leaf.value for leaf in leaves]
-                return run(weights, jax.tree.unflatten(structure, whole), slots, True)
+                whole = _filled(moving, moved, leaves)
+                every_slot = _filled(slots, shifted, [None] * len(weights))
+                return run(weights, jax.tree.unflatten(structure, whole), every_slot, True)
 
-            slots = [jnp.zeros((self.num_steps, *shape), dtype) for shape, dtype in self._slot_types()]
-            outputs, pull, operands = jax.vjp(of_moving, moving, slots, has_aux=True)
-            perturbed = jax.tree.unflatten(structure, [leaf.perturbed for leaf in leaves])
-            return outputs, (pull, operands, _Static(perturbed), outputs)
+            outputs, push, operands = jax.linearize(of_moving, _chosen(leaves, moved), slots, has_aux=True)
+            slopes = list(zip(self.products.values(), operands, by_weights, strict=True))
+            by_slots = [product.apply_to_all(operand, slope) for product, operand, slope in _chosen(slopes, shifted)]
+            return outputs, push(_chosen(by_leaves, moved), by_slots)
 
-        def backward(residuals: tuple, cotangents: Any):
-            pull, operands, perturbed, outputs = residuals
-            moving, slots = pull(jax.tree.map(_instantiate, cotangents, outputs))
-            gradients = [
-                product.weight_gradient(x, g)
-                for product, x, g in zip(self.products.values(), operands, slots, strict=True)
-            ]
-            rest = iter(moving)
-            return gradients, jax.tree.map(lambda flag: next(rest) if flag else None, perturbed.value)
-
-        deferred.defvjp(forward, backward, symbolic_zeros=True)
+        deferred.defjvp(tangent, symbolic_zeros=True)
         return deferred(weights, (start, entering, constants))
 
     def _evaluate_inside(self, local: dict, weights: list[tuple[jax.Array, jax.Array]], slots: list) -> list:
@@ -209,17 +206,17 @@ def _ordered(chosen: set, program: Program, parts: Split) -> list:
     return [v for v in everything if v in chosen]
 
 
-@jax.tree_util.register_static
-@dataclass(frozen=True)
-class _Static:
-    """A pytree of plain values that travels as structure, not as arrays."""
-
-    value: Any
-
-    def __hash__(self) -> int:
-        return hash(str(self.value))
+def _is_still(tangent: Any) -> bool:
+    """Whether a tangent is known to be zero."""
+    return isinstance(tangent, SymbolicZero)
 
 
-def _instantiate(cotangent: Any, like: jax.Array) -> jax.Array:
-    """Zeros in place of a symbolic zero."""
-    return jnp.zeros_like(like) if isinstance(cotangent, SymbolicZero) else cotangent
+def _chosen(values: list, flags: list[bool]) -> list:
+    """Those of the values whose flag is set."""
+    return [value for value, flag in zip(values, flags, strict=True) if flag]
+
+
+def _filled(values: list, flags: list[bool], others: list) -> list:
+    """One of `values` wherever the flag is set, else one of `others`."""
+    rest = iter(values)
+    return [next(rest) if flag else other for flag, other in zip(flags, others, strict=True)]

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 from jax.extend.core import JaxprEqn, Var
 
-from fivo.smc.loop.program import Program, num_bytes, variables
-
-MAX_STACK_BYTES = 2**24
-"""The largest array, over all steps of a loop, that is stored to move work out of it: 16 MiB."""
+from fivo._fuse import settings
+from fivo._fuse.program import Program, num_bytes, variables
 
 ARRANGING = ("broadcast_in_dim", "concatenate", "random_wrap", "mul")
 
@@ -81,7 +79,7 @@ def _without(equations: list[JaxprEqn], others: list[JaxprEqn]) -> list[JaxprEqn
 
 def fits(var: Var, num_steps: int) -> bool:
     """Whether a value of every step may be stored."""
-    return num_steps * num_bytes(var) <= MAX_STACK_BYTES
+    return num_steps * num_bytes(var) <= settings.MAX_STACK_BYTES
 
 
 def _sink(

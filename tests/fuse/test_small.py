@@ -1,14 +1,14 @@
 """Small products written out mean the same, in value and gradient."""
 
-from importlib import import_module
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import fivo
-from fivo.smc.small import SMALL, write_out
+from fivo._fuse.settings import MANY_PARTICLES
+from fivo._fuse.settings import SMALL_MATRIX as SMALL
+from fivo._fuse.small import write_out
 
 
 def one_particle(matrix, other, x):
@@ -33,7 +33,9 @@ def test_equals_the_function(x64, size):
         return sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(function(*given)))
 
     expected = jax.value_and_grad(lambda *g: loss(one_particle, *g), argnums=(0, 1, 2))(*given)
-    written = jax.value_and_grad(lambda *g: loss(write_out(one_particle), *g), argnums=(0, 1, 2))(*given)
+    written = jax.value_and_grad(lambda *g: loss(write_out(one_particle, MANY_PARTICLES), *g), argnums=(0, 1, 2))(
+        *given
+    )
     for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(written), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-12, atol=1e-12)
 
@@ -44,8 +46,8 @@ def products(function, *given):
 
 def test_what_is_written_out(x64):
     small, large = arguments(3), arguments(SMALL + 1)
-    assert products(write_out(one_particle), *small) == 1  # of two matrices
-    assert products(write_out(one_particle), *large) == products(one_particle, *large)
+    assert products(write_out(one_particle, MANY_PARTICLES), *small) == 1  # of two matrices
+    assert products(write_out(one_particle, MANY_PARTICLES), *large) == products(one_particle, *large)
 
 
 def test_the_filter_is_the_same_with_and_without(x64, monkeypatch):
@@ -65,7 +67,7 @@ def test_the_filter_is_the_same_with_and_without(x64, monkeypatch):
         return jax.value_and_grad(lambda m: jnp.sum(bound(m, batch, key=jax.random.key(0)).log_evidence))(model)
 
     written = both()
-    monkeypatch.setattr(import_module("fivo.smc.step"), "MANY_PARTICLES", 301)
+    monkeypatch.setattr("fivo._fuse.settings.MANY_PARTICLES", 301)
     jax.clear_caches()
     for a, b in zip(jax.tree.leaves(both()), jax.tree.leaves(written), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fivo.smc.threefry import PARTICLE, particle_keys, straight
+from fivo._fuse.threefry import PARTICLE, particle_keys, straight
 
 KEY = straight(jax.random.key(3))
 DRAWS = {
