@@ -49,11 +49,16 @@ def test_types_of_jax_come_back(tmp_path, name):
     assert back["x"].tobytes() == np.asarray(back["y"]).tobytes() == array.tobytes()
 
 
-@pytest.mark.parametrize(
-    "array",
-    [np.array(["a"]), np.array([object()]), np.array([np.datetime64("2020")]), np.zeros(2, [("a", "f4")]), np.ones(2, complex)],
-    ids=["text", "objects", "dates", "structures", "complex128"],
-)  # fmt: skip
+UNKNOWN = {
+    "text": np.array(["a"]),
+    "objects": np.array([object()]),
+    "dates": np.array([np.datetime64("2020")]),
+    "structures": np.zeros(2, [("a", "f4")]),
+    "complex128": np.ones(2, complex),
+}
+
+
+@pytest.mark.parametrize("array", UNKNOWN.values(), ids=UNKNOWN)
 def test_arrays_that_cannot_be_saved(tmp_path, array):
     with pytest.raises(InputError) as refusal:
         fivo.save(tmp_path / "x", {"x": array})
@@ -148,11 +153,15 @@ def test_a_newer_format_is_named(tmp_path):
     assert_one_sentence(refusal.value, "format 2", "newer")
 
 
-def test_files_without_a_checksum(tmp_path):
-    save_file({"['a']": np.ones(2)}, tmp_path / "old", {"fivo": '{"step": 1}'})
-    save_file({"['a']": np.ones(2)}, tmp_path / "foreign", {"format": "np"})
-    for name, part in (("old", "development version of fivo 0.1"), ("foreign", "fivo.save")):
-        for read in (lambda: fivo.load(tmp_path / name, like={"a": np.ones(2)}), lambda: read_metadata(tmp_path / name)):
-            with pytest.raises(InputError) as refusal:
-                read()
-            assert_one_sentence(refusal.value, name, part)
+@pytest.mark.parametrize(
+    ("metadata", "part"),
+    [({"fivo": '{"step": 1}'}, "development version of fivo 0.1"), ({"format": "np"}, "fivo.save")],
+    ids=["old", "foreign"],
+)
+def test_files_without_a_checksum(tmp_path, metadata, part):
+    path = tmp_path / "x"
+    save_file({"['a']": np.ones(2)}, path, metadata)
+    for read in (lambda: fivo.load(path, like={"a": np.ones(2)}), lambda: read_metadata(path)):
+        with pytest.raises(InputError) as refusal:
+            read()
+        assert_one_sentence(refusal.value, str(path), part)

@@ -22,7 +22,7 @@ def test_the_model_is_the_best_one(fivo_run, music):
     run = open_run(fivo_run.directory.path, dataset=music)
     assert run.config == make_config({"dataset": "tiny", **SETTINGS})
     np.testing.assert_allclose(run.model.output.mean, music.train_mean, rtol=1e-6)
-    assert run.step == fivo_run.directory.result()["best_step"]
+    assert run.step == fivo_run.directory.result().best_step
 
 
 def test_a_path_is_found_again_from_anywhere(music_file, tmp_path, monkeypatch):
@@ -41,6 +41,7 @@ def test_no_run(tmp_path):
 
 def test_no_checkpoint_yet(copy, music):
     copy.best.unlink()
+    (copy.path / "result.json").unlink()
     run = open_run(copy.path, dataset=music)
     with pytest.raises(InputError) as refused:
         _ = run.model
@@ -58,8 +59,7 @@ def test_a_damaged_checkpoint(copy, music, keep):
 
 
 def test_a_checkpoint_of_another_model(copy, music):
-    text = (copy.path / "config.toml").read_text()
-    (copy.path / "config.toml").write_text(text.replace("hidden = 8", "hidden = 9"))
+    copy.write_settings(copy.settings() | {"hidden": 9})
     with pytest.raises(InputError) as refused:
         _ = open_run(copy.path, dataset=music).model
     assert_one_sentence(refused.value, "best.safetensors")

@@ -8,13 +8,15 @@ import subprocess
 import time
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from fivo import files
 from fivo.errors import InputError
+from fivo.runs import Progress
 from fivo.training import RunDirectory, make_config, train
-from fivo.training.session import Progress, Session
+from fivo.training.session import Session
 from tests.music import SETTINGS, command_line, environment, fivo_command, options
 from tests.sentences import assert_one_sentence
 from tests.training.runs import assert_same_run
@@ -133,7 +135,7 @@ def test_progress_survives_its_checkpoint_exactly(tmp_path, music):
 
 
 def test_a_finished_run_is_left_as_it_is(fivo_run, music):
-    result = fivo_run.directory.result()
-    metrics = fivo_run.directory.metrics_path.read_bytes()
-    assert train(CONFIG, fivo_run.directory.path, music) == result
-    assert fivo_run.directory.metrics_path.read_bytes() == metrics
+    before = {path: path.read_bytes() for path in fivo_run.directory.path.rglob("*") if path.is_file()}
+    result = train(CONFIG, fivo_run.directory.path, music)
+    assert result == msgspec.to_builtins(fivo_run.directory.result())
+    assert {path: path.read_bytes() for path in fivo_run.directory.path.rglob("*") if path.is_file()} == before

@@ -1,0 +1,119 @@
+"""metrics.jsonl: one flat JSON object per line, each with a checksum, so that a bad line costs no other."""
+
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fivo.errors import InputError
+from fivo.files import sync_folder, write_atomically
+
+Row = dict[str, int | float | None]
+"""The `step`, and numbers by their names; None for what was not finite."""
+CHECK = re.compile(rb', "check": "([0-9a-f]{8})"}')
+TAIL_BYTES = 4096
+_numbers = msgspec.json.Decoder(Row)
+
+
+class Lines(NamedTuple):
+    """What a file holds: `good` lines as they are, their `rows`, and the number of `damaged` ones."""
+
+    good: list[bytes]
+    rows: list[Row]
+    damaged: int
+
+
+def encode_line(row: dict[str, Any]) -> bytes:
+    """{..., "check": "CRC-32 of the line up to its comma, in hexadecimal"}, and a newline."""
+    pairs = (b": ".join(map(msgspec.json.encode, pair)) for pair in row.items())
+    content = b"{" + b", ".join(pairs)
+    return content + b', "check": "%08x"}\n' % zlib.crc32(content)
+
+
+def decode_line(line: bytes) -> Row | None:
+    """The row of a line without its newline; None if it is damaged."""
+    content, check = line[:-22], CHECK.fullmatch(line[-22:])
+    if check is None or zlib.crc32(content) != int(check[1], 16):
+        return None
+    try:
+        row = _numbers.decode(content + b"}")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    return row if isinstance(row.get("step"), int) else None
+
+
+def read_lines(path: Path) -> Lines:
+    """All whole lines; one that a kill cut off at the end is left out, and is no damage."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return Lines([], [], 0)
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read ({error.strerror}); remove it.") from None
+    *lines, rest = content.split(b"\n")
+    # A flat object has one brace, at its end: what was cut off has none, what has one was whole when it was written.
+    lines += [rest] if b"}" in rest else []
+    found = [(line + b"\n", decode_line(line)) for line in lines]
+    good = [(line, row) for line, row in found if row is not None]
+    return Lines([line for line, _ in good], [row for _, row in good], len(found) - len(good))
+
+
+def last_row(path: Path) -> Row | None:
+    """The last whole line, found without reading the others."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return None
+    return next((row for line in reversed(lines) if (row := decode_line(line)) is not None), None)
+
+
+def append_line(path: Path, row: dict[str, Any]) -> None:
+    """Add a line, on disk before this returns."""
+    new = not path.exists()
+    try:
+        with open(path, "ab") as file:
+            file.write(encode_line(row))
+            file.flush()
+            os.fsync(file.fileno())
+        if new:
+            sync_folder(path.parent)
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be written ({error.strerror}); free some space and run the same command again."
+        ) from error
+
+
+def keep_until(path: Path, step: int) -> str | None:
+    """Keep the good lines up to a step. Damaged ones are set aside with the whole file; returns what to say of them."""
+    known = read_lines(path)
+    kept = b"".join(line for line, row in zip(known.good, known.rows, strict=True) if row["step"] <= step)
+    before = path.read_bytes() if path.exists() else b""
+    said = None
+    if known.damaged:
+        aside = _set_aside(path, before)
+        lines = "line" if known.damaged == 1 else "lines"
+        said = (
+            f"{str(path)!r} had {known.damaged} damaged {lines}; the others are kept, and the file as it was is "
+            f"{aside.name!r} beside it."
+        )
+    if kept != before:
+        write_atomically(path, kept)
+    return said
+
+
+def _set_aside(path: Path, content: bytes) -> Path:
+    """Copy damaged content to a name that holds nothing else."""
+    number = 1
+    while True:
+        aside = path.with_name(f"{path.stem}.damaged{f'-{number}' if number > 1 else ''}{path.suffix}")
+        if not aside.exists():
+            write_atomically(aside, content)
+            return aside
+        if aside.read_bytes() == content:
+            return aside  # a kill came between this and the repair
+        number += 1
