@@ -25,6 +25,7 @@ _PACKAGES = (
     "models",
     "report",
     "resampling",
+    "runs",
     "serialization",
     "smc",
     "training",
@@ -44,6 +45,7 @@ __all__ = [
     "open_run",
     "report",
     "resampling",
+    "runs",
     "save",
     "smc",
     "training",
@@ -51,7 +53,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from fivo import bounds, data, evaluation, gradients, models, report, resampling, smc, training, weights
+    from fivo import bounds, data, evaluation, gradients, models, report, resampling, runs, smc, training, weights
     from fivo.batch import Batch
     from fivo.errors import InputError
     from fivo.evaluation import open_run

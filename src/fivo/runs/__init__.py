@@ -24,9 +24,9 @@ from fivo.runs._records import Score as Score
 from fivo.runs._sealing import FORMAT as FORMAT
 from fivo.runs._sealing import Record as Record
 from fivo.runs._sealing import encode_record as encode_record
-from fivo.runs._sealing import plain as plain
 from fivo.runs._sealing import read_record as read_record
 from fivo.runs._sealing import write_record as write_record
 from fivo.runs._settings import RECORD as RECORD
 from fivo.runs._summary import Summary as Summary
+from fivo.runs._summary import UnreadableError as UnreadableError
 from fivo.runs._summary import read_summary as read_summary

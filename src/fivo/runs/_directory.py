@@ -28,6 +28,7 @@ from fivo.runs._settings import Identity, encode_settings, read_settings
 
 CONFIG = "config.toml"
 """The file that makes a directory a run."""
+REPAIR = "`fivo train` with the run's settings repairs the file and keeps it as it was beside it."
 logger = logging.getLogger(__name__)
 
 AnyDirectory = TypeVar("AnyDirectory", bound="RunDirectory")
@@ -106,12 +107,8 @@ class RunDirectory:
         """All good lines of the metrics; damaged ones are left out, and said."""
         lines = read_lines(self.metrics_path)
         if lines.damaged:
-            logger.warning(
-                "%r has %d damaged lines, which are left out; run `fivo train` with the run's settings to set the file "
-                "aside.",
-                str(self.metrics_path),
-                lines.damaged,
-            )
+            words = "1 damaged line, which is" if lines.damaged == 1 else f"{lines.damaged} damaged lines, which are"
+            logger.warning("%r has %s left out; %s", str(self.metrics_path), words, REPAIR)
         return lines.rows
 
     def progress(self) -> Progress | None:

@@ -37,18 +37,14 @@ def write_record(path: str | os.PathLike, record: Record, *, run: str | None = N
 
 def encode_record(record: Record, *, run: str | None = None) -> bytes:
     """A record as it is on disk: {"format", "kind", "run", its own fields, "sha256"}."""
-    content = {"format": FORMAT, "kind": record.KIND}
-    if run is not None:
-        content["run"] = run
-    payload = plain(record)
-    content |= payload
     try:
-        # Numbers that JSON does not have would be written as null, and refused when they are read.
+        payload = msgspec.json.decode(msgspec.json.encode(record))
+        # Infinity and NaN have become null, which would be refused when it is read.
         msgspec.convert(payload, type(record))
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeError) as error:
         raise InputError(f"a {record.KIND} record cannot be written: {_problem(error)}.") from None
-    sealed = {**content, "sha256": checksum(content)}
-    return msgspec.json.format(msgspec.json.encode(sealed)) + b"\n"
+    content = {"format": FORMAT, "kind": record.KIND, **({} if run is None else {"run": run}), **payload}
+    return msgspec.json.format(msgspec.json.encode({**content, "sha256": checksum(content)})) + b"\n"
 
 
 def read_record(path: str | os.PathLike, kind: type[AnyRecord], *, run: str | None = None) -> AnyRecord:
@@ -84,7 +80,11 @@ def parse_object(content: bytes) -> dict[str, Any]:
 def opened(content: Mapping[str, Any], kind: type[AnyRecord], path: str | os.PathLike, *, run: str | None) -> AnyRecord:
     """The record that a JSON object holds; what is wrong with it is one sentence that names `path`."""
     where, remedy = repr(str(path)), kind.REMEDY
-    check_seal(content, checksum({name: value for name, value in content.items() if name != "sha256"}), where, remedy)
+    try:
+        expected = checksum({name: value for name, value in content.items() if name != "sha256"})
+    except (UnicodeError, RecursionError) as error:
+        raise DamagedError(f"{where} is damaged ({_problem(error)}); {remedy}.") from None
+    check_seal(content, expected, where, remedy)
     if content.get("kind") != kind.KIND:
         raise InputError(f"{where} is a {content.get('kind')!r:.40} record, not a {kind.KIND!r} record; {remedy}.")
     if run is not None:
@@ -121,11 +121,6 @@ def check_run(found: object, run: str, where: str) -> None:
 def checksum(content: Mapping[str, Any]) -> str:
     """SHA-256 of the JSON of an object with sorted keys and no spaces, as msgspec writes it."""
     return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
-
-
-def plain(record: msgspec.Struct) -> dict[str, Any]:
-    """A record as dictionaries, lists and numbers; infinities and NaN become None."""
-    return msgspec.json.decode(msgspec.json.encode(record))
 
 
 def _problem(error: Exception) -> str:

@@ -92,6 +92,10 @@ class Summary(Record):
     runs: list[str]
 
 
+class UnreadableError(InputError):
+    """A file that is no JSON: a damaged summary, or nothing of ours."""
+
+
 NEEDED = set(Summary.__struct_fields__)
 
 
@@ -105,7 +109,7 @@ def read_summary(path: str | os.PathLike) -> Summary | None:
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read ({error.strerror}); check the path.") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} is no readable JSON ({error!s:.90}).") from None
+        raise UnreadableError(f"{str(path)!r} is no readable JSON ({error!s:.90}).") from None
     if not isinstance(content, dict):
         return None
     if content.get("kind") == Summary.KIND or ("sha256" in content and content.keys() >= NEEDED):
