@@ -51,7 +51,8 @@ def _records(run: RunDirectory) -> Iterator[FileStatus]:
     checks: list[tuple[Path, Callable[[], Any], bool]] = [(run.config_path, run.settings, True)]
     if _status(run, *checks[0]).status == "good":
         # Without it, nothing can be told from the files of another run.
-        result, progress = _readable(run.result), _readable(run.progress)
+        result = _readable(run.result)
+        progress = _readable(lambda: run.checkpoints.read(run.latest, run.id).progress)
         ended = (run.path / Result.FILE).exists()
         checks += [
             (run.path / Provenance.FILE, run.provenance, True),
