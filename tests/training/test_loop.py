@@ -165,6 +165,17 @@ def test_more_steps_continue_a_run(tmp_path, music, fivo_run):
     assert RunDirectory(tmp_path).config() == CONFIG
 
 
+def test_no_more_steps_than_a_checkpoint_has_that_was_never_validated(tmp_path, music, monkeypatch):
+    monkeypatch.setattr("fivo.training.loop.CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(CONFIG, tmp_path / "run", music, report=interrupt)
+    shorter = make_config({"dataset": "tiny", **SETTINGS, "steps": 20})
+    result = train(shorter, tmp_path / "run", music)
+    whole = train(shorter, tmp_path / "whole", music)
+    assert (result["steps"], result["best_step"], result["best_validation"]) == (20, 20, whole["best_validation"])
+    assert arrays(RunDirectory(tmp_path / "run")) == arrays(RunDirectory(tmp_path / "whole"))
+
+
 def test_a_kill_while_more_steps_begin_leaves_no_result_of_fewer(tmp_path, music, monkeypatch):
     shorter = make_config({"dataset": "tiny", **SETTINGS, "steps": 80})
     train(shorter, tmp_path, music)

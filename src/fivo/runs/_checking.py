@@ -9,6 +9,7 @@ import msgspec
 
 from fivo.errors import InputError
 from fivo.files import DamagedError
+from fivo.runs._checkpoints import Progress
 from fivo.runs._directory import CONFIG, RunDirectory
 from fivo.runs._excerpt import EXCERPT, read_excerpt
 from fivo.runs._metrics import read_lines
@@ -100,18 +101,18 @@ def _check_metrics(run: RunDirectory, result: Result | None) -> None:
         raise DamagedError(f"{where} ends at step {last} of {result.steps}; restore it from a copy.")
 
 
-def _check_best(run: RunDirectory, progress: Any) -> None:
+def _check_best(run: RunDirectory, progress: Progress | None) -> None:
     best = run.checkpoints.read_best(run.id)[1]
     # A best step that the latest checkpoint has not reached yet is of the time before that was damaged.
     if progress is None or best.step > progress.step:
         return
-    if (best.step, best.validation) != (progress.best_step, progress.best_validation):
+    if best != progress.best:
         raise DamagedError(
             f"{str(run.best)!r} is of step {best.step} where the run's best is step {progress.best_step}; {AGAIN}."
         )
 
 
-def _check_result(run: RunDirectory, progress: Any) -> None:
+def _check_result(run: RunDirectory, progress: Progress | None) -> None:
     result = run.result()
     if progress is not None and (result.steps, result.best_step) != (progress.step, progress.best_step):
         raise DamagedError(

@@ -22,6 +22,15 @@ Count = Annotated[int, Meta(ge=0)]
 logger = logging.getLogger(__name__)
 
 
+class Best(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The step that was best on validation, and its bound there."""
+
+    KIND: ClassVar[str] = "best"
+
+    step: Count
+    validation: float
+
+
 class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a run stands: everything but the arrays that its future depends on, and what it has cost."""
 
@@ -33,14 +42,10 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
     compilations: Count = 0
 
-
-class Best(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The step that was best on validation, and its bound there."""
-
-    KIND: ClassVar[str] = "best"
-
-    step: Count
-    validation: float
+    @property
+    def best(self) -> Best | None:
+        """What the best checkpoint must be of; None before the first validation."""
+        return None if self.best_validation is None else Best(self.best_step, self.best_validation)
 
 
 class Latest(NamedTuple):
@@ -134,14 +139,13 @@ def _opened(metadata: Mapping[str, Any], kind: type, path: Path, run: str) -> An
         raise InputError(f"{where} is no {kind.KIND} checkpoint of a run; remove it and run the same command again.")
     check_run(metadata.get("run"), run, where)
     fields = {key: value for key, value in metadata.items() if key not in ("kind", "run")}
-    problem = "" if fields.keys() == set(kind.__struct_fields__) else "it has other fields than expected"
     try:
-        about = msgspec.convert(fields, kind)
+        if fields.keys() != set(kind.__struct_fields__):
+            raise msgspec.ValidationError("it has other fields than expected")
+        return msgspec.convert(fields, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         problem = " ".join(str(error).replace("`", "").split())
-    if problem:
-        raise DamagedError(f"{where} is damaged ({problem:.90}); use another copy, or make it again.")
-    return about
+        raise DamagedError(f"{where} is damaged ({problem:.90}); use another copy, or make it again.") from None
 
 
 def _is_good(path: Path, run: str) -> bool:

@@ -29,8 +29,8 @@ def read_excerpt(path: str | os.PathLike) -> Excerpt:
     """Read an excerpt, seen to be whole."""
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # a bad one is closed, too
-            rolls = [np.asarray(file[name], np.uint8) for name in ("data", "sample")]
-            return Excerpt(*rolls, int(file["steps_per_quarter"]))
+            data, sample = (np.asarray(file[name], np.uint8) for name in ("data", "sample"))
+            return Excerpt(data, sample, int(file["steps_per_quarter"]))
     except Exception as error:  # whatever numpy, zipfile and zlib raise
         problem = " ".join(str(error).split())
         raise DamagedError(

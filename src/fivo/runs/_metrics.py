@@ -11,11 +11,11 @@ import msgspec
 from fivo.errors import InputError
 from fivo.files import sync_folder, write_atomically
 
-Row = dict[str, int | float | None]
+Row = dict[str, Any]
 """The `step`, and numbers by their names; None for what was not finite."""
 CHECK = re.compile(rb', "check": "([0-9a-f]{8})"}')
 TAIL_BYTES = 4096
-_numbers = msgspec.json.Decoder(Row)
+_numbers = msgspec.json.Decoder(dict[str, int | float | None])
 
 
 class Lines(NamedTuple):

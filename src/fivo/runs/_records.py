@@ -10,7 +10,7 @@ from fivo.runs._sealing import Record
 Count = Annotated[int, Meta(ge=0)]
 
 
-class Provenance(Record):
+class Provenance(Record, frozen=True):
     """What trained a run: data, code and versions."""
 
     KIND: ClassVar[str] = "provenance"
@@ -23,7 +23,7 @@ class Provenance(Record):
     versions: dict[str, str]
 
 
-class Result(Record):
+class Result(Record, frozen=True):
     """What training ended with."""
 
     KIND: ClassVar[str] = "result"
@@ -42,7 +42,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a record."""
 
 
-class BoundScore(Part):
+class BoundScore(Part, frozen=True):
     """A bound on a split; `raw_nats_per_sequence` is that of data before they were standardised."""
 
     nats_per_step: float
@@ -52,14 +52,14 @@ class BoundScore(Part):
     sequences: list[float] | UnsetType = UNSET
 
 
-class Reported(Part):
+class Reported(Part, frozen=True):
     """The number that a paper would print."""
 
     bound: str
     nats_per_step: float
 
 
-class Relative(Part):
+class Relative(Part, frozen=True):
     """How much better than a baseline."""
 
     to: str
@@ -69,7 +69,7 @@ class Relative(Part):
     standard_error: float | None
 
 
-class Score(Part):
+class Score(Part, frozen=True):
     """The bounds of a run's best model on a split, as `evaluate` returns them."""
 
     split: str
@@ -87,7 +87,7 @@ class Score(Part):
     relative: Relative | UnsetType = UNSET
 
 
-class Evaluations(Record):
+class Evaluations(Record, frozen=True):
     """The scores that a sweep needs of a run, by split."""
 
     KIND: ClassVar[str] = "evaluations"
@@ -97,7 +97,7 @@ class Evaluations(Record):
     splits: dict[str, Score]
 
 
-class Sandwich(Part):
+class Sandwich(Part, frozen=True):
     """Lower and upper bounds on data simulated from the model."""
 
     lower: float
@@ -106,7 +106,7 @@ class Sandwich(Part):
     standard_error: float
 
 
-class DiagnosisRow(Part):
+class DiagnosisRow(Part, frozen=True):
     """What one number of particles comes to; `over_time` has a value for every step."""
 
     particles: int
@@ -123,14 +123,14 @@ class DiagnosisRow(Part):
     sandwich: Sandwich
 
 
-class Verdict(Part):
+class Verdict(Part, frozen=True):
     """What limits the model, in a word and in sentences."""
 
     culprit: str
     sentences: list[str]
 
 
-class Diagnosis(Record):
+class Diagnosis(Record, frozen=True):
     """How tight a run's bound is, as `diagnose` returns it."""
 
     KIND: ClassVar[str] = "diagnosis"

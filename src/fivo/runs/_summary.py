@@ -15,7 +15,7 @@ from fivo.runs._sealing import Record, opened
 Number = int | float
 
 
-class Evidence(Part):
+class Evidence(Part, frozen=True):
     """A selected run, and everything needed to make its number again."""
 
     run: str
@@ -31,7 +31,7 @@ class Evidence(Part):
     commands: list[str]
 
 
-class Cell(Part):
+class Cell(Part, frozen=True):
     """A number of a table: what was published, and what came out here."""
 
     keys: dict[str, Any]
@@ -46,7 +46,7 @@ class Cell(Part):
     difference: Number | None
 
 
-class FigureLine(Part):
+class FigureLine(Part, frozen=True):
     """What a run logged, against the step, and how it was made."""
 
     label: str
@@ -57,7 +57,7 @@ class FigureLine(Part):
     trained_with: str | UnsetType | None = UNSET
 
 
-class FigurePanel(Part):
+class FigurePanel(Part, frozen=True):
     """A chart."""
 
     title: str
@@ -65,14 +65,14 @@ class FigurePanel(Part):
     lines: list[FigureLine]
 
 
-class SummaryLayout(Part):
+class SummaryLayout(Part, frozen=True):
     """The keys that go down and across."""
 
     rows: list[str]
     columns: list[str]
 
 
-class Summary(Record):
+class Summary(Record, frozen=True):
     """Everything that a report says about an experiment; it belongs to no single run."""
 
     KIND: ClassVar[str] = "summary"

@@ -12,7 +12,7 @@ import msgspec
 from fivo.data import Dataset
 from fivo.errors import InputError
 from fivo.models import SequenceModel
-from fivo.runs import Progress, Result
+from fivo.runs import Best, Result
 from fivo.training.config import TrainConfig
 from fivo.training.events import EventWriter
 from fivo.training.run_directory import RunDirectory
@@ -49,17 +49,19 @@ def train(
                 f"{str(run.best)!r} is lost or damaged; run the command with the old settings, without --override, "
                 "which makes it anew."
             )
-        _train(session, report, probe)
+        best = _train(session, report, probe)
         if not session.best_is_kept():
-            expected = session.progress
-            session = session.again()
-            _train(session, report, probe)
-            _compare(session, expected)
+            expected, session = best, session.again()
+            best = _train(session, report, probe)
+            if best != expected:
+                logger.warning(
+                    "%r came out otherwise than before (%s, not %s); evaluate it again.", str(run.path), best, expected
+                )
         progress = session.progress
         result = Result(
             steps=progress.step,
-            best_step=progress.best_step,
-            best_validation=progress.best_validation,
+            best_step=best.step,
+            best_validation=best.validation,
             stopped_early=progress.step < config.steps,
             seconds=progress.seconds,
             compilations=progress.compilations,
@@ -68,7 +70,7 @@ def train(
         return msgspec.to_builtins(result)
 
 
-def _train(session: Session, report: Report, probe: Probe | None) -> None:
+def _train(session: Session, report: Report, probe: Probe | None) -> Best:
     """Train from where a session stands to the end, with everything on disk agreeing with it first."""
     run, config = session.run, session.config
     if not session.finished:
@@ -82,20 +84,7 @@ def _train(session: Session, report: Report, probe: Probe | None) -> None:
         if config.tensorboard:
             reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
         _run_to_end(session, reports, probe)
-
-
-def _compare(session: Session, expected: Progress) -> None:
-    """Say so where training again came to something else: another version of the code, or of what it is built on."""
-    found = session.progress
-    if (found.best_step, found.best_validation) != (expected.best_step, expected.best_validation):
-        logger.warning(
-            "%r came out otherwise than before: best step %d (%s), which was %d (%s); evaluate it again.",
-            str(session.run.path),
-            found.best_step,
-            found.best_validation,
-            expected.best_step,
-            expected.best_validation,
-        )
+    return session.conclude()
 
 
 def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) -> None:

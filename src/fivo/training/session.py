@@ -87,8 +87,7 @@ class Session:
         self.saved_step = self.progress.step
         # After `latest`: killed between the two, the next start does this again. The other way around, a best
         # checkpoint could be of a future that is then trained differently.
-        if 0 < self.progress.best_step == self.progress.step:
-            self._keep_best()
+        self._keep_best()
 
     def restore(self) -> None:
         """Go on from the latest good checkpoint, if there is one."""
@@ -107,28 +106,34 @@ class Session:
     def settle(self) -> None:
         """Make the other files agree with the checkpoint: forget what came after it, keep what was not kept yet."""
         self.run.forget_after(self.progress.step)
-        if 0 < self.progress.best_step == self.progress.step and not self.best_is_kept():
+        if not self.best_is_kept():
             self._keep_best()
 
     def best_is_kept(self) -> bool:
         """Whether the best checkpoint is there and good; that of another run is refused."""
-        if not self.progress.best_step:
+        if self.progress.best is None:
             return True
         try:
-            best = self.run.read_best()[1] if self.run.best.exists() else None
+            return self.run.best.exists() and self.run.read_best()[1] == self.progress.best
         except DamagedError:
             return False
-        return best == Best(self.progress.best_step, self.progress.best_validation)
+
+    def conclude(self) -> Best:
+        """The best step of a run that has ended."""
+        best = self.progress.best
+        if best is None:
+            # No more steps were asked for than a checkpoint had that was written before the first validation.
+            best = Best(self.progress.step, self.validate())
+            self.save()
+        return best
 
     def again(self) -> "Session":
         """The run from its beginning, which ends in the same bits; refused where its settings were changed on the way.
 
-        Until it has reached its first checkpoint, the files are those of before.
+        The old checkpoints stay until new ones take their place: killed before that, the next start comes here again.
         """
-        where, changed_at = (
-            f"{str(self.run.best)!r}, of step {self.progress.best_step},",
-            self.run.identity().changed_at,
-        )
+        where = f"{str(self.run.best)!r}, of step {self.progress.best_step},"
+        changed_at = self.run.identity().changed_at
         if changed_at:
             raise InputError(
                 f"{where} is lost or damaged and cannot be trained again, as settings were changed with --override at "
@@ -145,8 +150,10 @@ class Session:
         )
 
     def _keep_best(self) -> None:
-        best = Best(self.progress.best_step, self.progress.best_validation)
-        self.run.write_best(serialization.to_arrays(self.state.parameters), best)
+        """Write the best checkpoint if this is its step."""
+        best = self.progress.best
+        if best is not None and best.step == self.progress.step:
+            self.run.write_best(serialization.to_arrays(self.state.parameters), best)
 
 
 def micro_batches(config: TrainConfig, dataset: Dataset) -> Batches:
