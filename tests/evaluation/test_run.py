@@ -25,6 +25,25 @@ def test_the_model_is_the_best_one(fivo_run, music):
     assert run.step == fivo_run.directory.result().best_step
 
 
+def test_a_run_is_shown_in_a_few_lines(fivo_run, music):
+    shown = repr(open_run(fivo_run.directory.path, dataset=music))
+    assert len(shown.splitlines()) <= 6
+    assert max(map(len, shown.splitlines()[1:])) <= 104
+    result = fivo_run.directory.result()
+    for part in (repr(str(fivo_run.directory.path)), "dataset='tiny'", "hidden=8", "particles=2", "step 120 of 120"):
+        assert part in shown
+    assert f"best step {result.best_step}: {result.best_validation:.4f}" in shown
+    assert "resampling" not in shown  # as by default
+
+
+def test_a_run_is_shown_whatever_state_it_is_in(copy, music):
+    run = open_run(copy.path, dataset=music)
+    copy.config_path.write_text("damaged")
+    assert "config.toml" in repr(run)
+    shutil.rmtree(copy.path)
+    assert "not trained yet" in repr(run)
+
+
 def test_a_path_is_found_again_from_anywhere(music_file, tmp_path, monkeypatch):
     monkeypatch.chdir(music_file.parent)
     fivo.fit("tiny.npz", out=tmp_path / "run", **{**SETTINGS, "steps": 1})

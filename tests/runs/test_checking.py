@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fivo.errors import InputError
-from fivo.runs import Best, Result, RunDirectory, check_run
+from fivo.runs import Best, Progress, Result, RunDirectory, check_run
 from tests.cli.commands import run as command
 from tests.runs.finished import RECORDS, complete, copied
 from tests.sentences import assert_one_sentence
@@ -90,6 +90,17 @@ def test_a_run_that_has_only_begun(run):
     for name in RECORDS[2:]:
         (run.path / name).unlink()
     assert set(statuses(run).values()) == {"good"}
+
+
+def test_a_run_that_was_killed_before_its_best_step_was_written(run):
+    """After its first validation, and after a later one."""
+    latest, (arrays, _) = run.read_latest(), run.read_best()
+    (run.path / Result.FILE).unlink()
+    run.write_latest(latest.arrays, Progress(120, 120, -1.0))
+    run.write_best(arrays, Best(80, -2.0))
+    assert statuses(run)["checkpoints/best.safetensors"] == "good"
+    run.best.unlink()
+    assert "missing" not in statuses(run).values()
 
 
 def test_no_run(tmp_path):

@@ -151,6 +151,25 @@ def test_the_best_checkpoint_is_trained_again_where_it_was_an_earlier_step(tmp_p
     assert_one_sentence(said, "best.safetensors", "from the beginning", "same bits")
 
 
+@pytest.mark.parametrize("step", [2, 7])
+def test_training_again_survives_a_kill(tmp_path, early, music, step):
+    """Before the first new checkpoint takes its place, and after."""
+    config, original = early
+    copy = RunDirectory(shutil.copytree(original.path, tmp_path / "run"))
+    copy.best.unlink()
+
+    def kill(row):
+        if row["step"] == step:
+            raise KeyboardInterrupt
+
+    sooner = msgspec.structs.replace(config, log_every=1)
+    with pytest.raises(KeyboardInterrupt):
+        train(sooner, copy.path, music, report=kill)
+    train(config, copy.path, music)
+    assert arrays(copy) == arrays(original)
+    assert copy.result().best_step == original.result().best_step
+
+
 def test_a_best_checkpoint_that_cannot_be_trained_again_is_refused(tmp_path, early, music):
     """Its settings were changed on the way."""
     config, original = early

@@ -55,12 +55,14 @@ def _records(run: RunDirectory) -> Iterator[FileStatus]:
         result = _readable(run.result)
         progress = _readable(lambda: run.checkpoints.read(run.latest, run.id).progress)
         ended = (run.path / Result.FILE).exists()
+        # A run that was killed just now may lack the best checkpoint of its latest step.
+        kept = ended or (progress is not None and 0 < progress.best_step < progress.step)
         checks += [
             (run.path / Provenance.FILE, run.provenance, True),
             (run.metrics_path, lambda: _check_metrics(run, result), ended),
             (run.latest, lambda: run.checkpoints.read(run.latest, run.id), ended),
             (run.previous, lambda: run.checkpoints.read(run.previous, run.id), False),
-            (run.best, lambda: _check_best(run, progress), ended or bool(progress and progress.best_step)),
+            (run.best, lambda: _check_best(run, progress, kept), kept),
             (run.path / Result.FILE, lambda: _check_result(run, progress), False),
             (run.path / Evaluations.FILE, run.evaluations, False),
             (run.path / Diagnosis.FILE, lambda: run.read(Diagnosis), False),
@@ -101,12 +103,10 @@ def _check_metrics(run: RunDirectory, result: Result | None) -> None:
         raise DamagedError(f"{where} ends at step {last} of {result.steps}; restore it from a copy.")
 
 
-def _check_best(run: RunDirectory, progress: Progress | None) -> None:
+def _check_best(run: RunDirectory, progress: Progress | None, kept: bool) -> None:
     best = run.checkpoints.read_best(run.id)[1]
     # A best step that the latest checkpoint has not reached yet is of the time before that was damaged.
-    if progress is None or best.step > progress.step:
-        return
-    if best != progress.best:
+    if progress is not None and best != progress.best and best.step <= progress.step and kept:
         raise DamagedError(
             f"{str(run.best)!r} is of step {best.step} where the run's best is step {progress.best_step}; {AGAIN}."
         )
