@@ -217,6 +217,11 @@ def test_a_damaged_line_of_metrics_is_left_out_and_said(sweep, caplog):
     assert [row["step"] for row in run.metrics] == [10, 20, 30, *range(50, 101, 10)]
     (said,) = [record.getMessage() for record in caplog.records]
     assert_one_sentence(said, "metrics.jsonl", "1 damaged line")
+    path.write_bytes(b"".join(lines[:3]))
+    caplog.clear()
+    read_sources([sweep])
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert_one_sentence(said, "metrics.jsonl", "ends at step 30 of 100")
 
 
 def test_a_damaged_summary_among_runs_is_said(sweep, caplog):

@@ -62,10 +62,10 @@ def test_a_lost_file_is_missed(run, name):
 
 def test_files_that_do_not_fit_together(run):
     result = run.result()
-    run.write(msgspec.structs.replace(result, steps=80))
+    run.write(msgspec.structs.replace(result, steps=160))
     said = [status.problem for status in check_run(run.path) if status.problem]
-    assert_one_sentence(said[0], "metrics.jsonl", "step 120 of 80")
-    assert_one_sentence(said[1], "result.json", "80 steps", "120")
+    assert_one_sentence(said[0], "metrics.jsonl", "step 120 of 160")
+    assert_one_sentence(said[1], "result.json", "160 steps", "120")
     run.write(result)
     arrays, best = run.read_best()
     run.write_best(arrays, Best(40, best.validation))

@@ -69,11 +69,20 @@ def test_damaged_files_are_kept_each_under_a_name_of_its_own(run, caplog):
         damaged = run.metrics_path.read_bytes()
         for _ in range(2):  # the second time as if a kill had come before the repair
             run.metrics_path.write_bytes(damaged)
-            run.forget_after(100)
+            run.forget_after(60)
             assert (run.path / name).read_bytes() == damaged
         assert run.metrics() == ROWS[1:]
     assert len(list(run.path.glob("*.damaged*"))) == 2
     assert_one_sentence(caplog.records[-1].getMessage(), "1 damaged line", "metrics.damaged-2.jsonl")
+
+
+def test_lines_that_a_checkpoint_has_seen_and_that_are_gone_are_missed(run, caplog):
+    run.forget_after(60)
+    assert not caplog.records
+    run.metrics_path.write_bytes(run.metrics_path.read_bytes()[:-40])
+    run.forget_after(60)
+    assert_one_sentence(caplog.records[-1].getMessage(), "metrics.jsonl", "ends at step 40 of 60")
+    assert run.metrics() == ROWS[:2]
 
 
 def test_a_folder_in_the_place_of_metrics(tmp_path):

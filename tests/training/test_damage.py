@@ -92,12 +92,12 @@ def test_one_bad_line_of_metrics_costs_no_other(copy, fivo_run, music, caplog, p
     copy.metrics_path.write_bytes(b"".join(lines))
     original = copy.metrics_path.read_bytes()
     train(CONFIG, copy.path, music)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert_one_sentence(said, "metrics.jsonl", "metrics.damaged.jsonl", "1 damaged line")
     good = timeless(fivo_run.directory)
     del good[place]
     assert timeless(copy) == good
     assert (copy.path / "metrics.damaged.jsonl").read_bytes() == original
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert_one_sentence(said, "metrics.jsonl", "metrics.damaged.jsonl", "1 damaged line")
 
 
 def test_a_line_that_a_kill_cut_off_is_no_damage(copy, fivo_run, music, caplog):

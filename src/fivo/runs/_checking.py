@@ -80,6 +80,11 @@ def _status(run: RunDirectory, path: Path, read: Callable[[], Any], needed: bool
         return FileStatus(name, "missing", f"{str(path)!r} is lost; {remedy}.")
     try:
         read()
+    except DamagedError as problem:
+        if path.parent != run.checkpoints.folder:
+            return FileStatus(name, "bad", str(problem))
+        remedy = "remove it: the run goes on from the latest" if path == run.previous else AGAIN
+        return FileStatus(name, "bad", f"{str(problem).rpartition(';')[0]}; {remedy}.")
     except InputError as problem:
         return FileStatus(name, "bad", str(problem))
     return FileStatus(name, "good")
@@ -94,13 +99,12 @@ def _readable(read: Callable[[], Any]) -> Any:
 
 
 def _check_metrics(run: RunDirectory, result: Result | None) -> None:
-    lines = read_lines(run.metrics_path)
-    where, last = repr(str(run.metrics_path)), lines.rows[-1]["step"] if lines.rows else 0
-    if lines.damaged:
-        words = "1 damaged line" if lines.damaged == 1 else f"{lines.damaged} damaged lines"
-        raise DamagedError(f"{where} has {words}; run the same `fivo train` command again, which keeps the others.")
-    if result is not None and last != result.steps:
-        raise DamagedError(f"{where} ends at step {last} of {result.steps}; restore it from a copy.")
+    lost = read_lines(run.metrics_path).lost(0 if result is None else result.steps)
+    if lost is not None:
+        raise DamagedError(
+            f"{str(run.metrics_path)!r} {lost}; restore it from a copy, or run the same `fivo train` command again, "
+            "which goes on with what is left."
+        )
 
 
 def _check_best(run: RunDirectory, progress: Progress | None, kept: bool) -> None:

@@ -87,7 +87,7 @@ class Checkpoints:
             except DamagedError as problem:
                 if not self.previous.exists():
                     raise DamagedError(
-                        f"{str(problem).partition(';')[0]}; there is none before it, so restore it from a copy, or "
+                        f"{str(problem).rpartition(';')[0]}; there is none before it, so restore it from a copy, or "
                         "remove it to train from the beginning."
                     ) from None
                 state = "damaged"

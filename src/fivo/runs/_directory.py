@@ -28,7 +28,6 @@ from fivo.runs._settings import Identity, encode_settings, read_settings
 
 CONFIG = "config.toml"
 """The file that makes a directory a run."""
-REPAIR = "`fivo train` with the run's settings repairs the file and keeps it as it was beside it."
 logger = logging.getLogger(__name__)
 
 AnyDirectory = TypeVar("AnyDirectory", bound="RunDirectory")
@@ -104,11 +103,11 @@ class RunDirectory:
         return read_record(path, kind, run=self.id)
 
     def metrics(self) -> list[Row]:
-        """All good lines of the metrics; damaged ones are left out, and said."""
+        """All good lines of the metrics; what is lost is said."""
         lines = read_lines(self.metrics_path)
-        if lines.damaged:
-            words = "1 damaged line, which is" if lines.damaged == 1 else f"{lines.damaged} damaged lines, which are"
-            logger.warning("%r has %s left out; %s", str(self.metrics_path), words, REPAIR)
+        lost = lines.lost(self._steps())
+        if lost is not None:
+            logger.warning("%r %s; what is left is used.", str(self.metrics_path), lost)
         return lines.rows
 
     def progress(self) -> Progress | None:
@@ -191,6 +190,13 @@ class RunDirectory:
             os.close(self._handle)
             self._handle = None
         self._lock.close()
+
+    def _steps(self) -> int:
+        """How many steps a finished run has; 0 where that is not known."""
+        try:
+            return self.result().steps if (self.path / Result.FILE).exists() else 0
+        except InputError:
+            return 0
 
     def _settings(self) -> tuple[dict[str, Any], Identity]:
         if not self.exists():

@@ -25,6 +25,16 @@ class Lines(NamedTuple):
     rows: list[Row]
     damaged: int
 
+    def lost(self, step: int) -> str | None:
+        """What the file lacks of a run that has come to a step, as the end of a sentence; None if it is whole.
+
+        A checkpoint is written right after the line of its step, so that a file which ends before it was cut off.
+        """
+        if self.damaged:
+            return f"has {self.damaged} damaged {'line' if self.damaged == 1 else 'lines'}"
+        last = max((row["step"] for row in self.rows), default=0)
+        return f"ends at step {last} of {step}" if last < step else None
+
 
 def encode_line(row: dict[str, Any]) -> bytes:
     """{..., "check": "CRC-32 of the line up to its comma, in hexadecimal"}, and a newline."""
@@ -89,21 +99,20 @@ def append_line(path: Path, row: dict[str, Any]) -> None:
 
 
 def keep_until(path: Path, step: int) -> str | None:
-    """Keep the good lines up to a step. Damaged ones are set aside with the whole file; returns what to say of them."""
+    """Keep the good lines up to a step, which a checkpoint is of; returns what to say if others are lost.
+
+    Of a file with damaged lines a copy is kept as it was.
+    """
     known = read_lines(path)
     kept = b"".join(line for line, row in zip(known.good, known.rows, strict=True) if row["step"] <= step)
     before = path.read_bytes() if path.exists() else b""
-    said = None
+    lost = known.lost(step)
     if known.damaged:
         aside = _set_aside(path, before)
-        lines = "line" if known.damaged == 1 else "lines"
-        said = (
-            f"{str(path)!r} had {known.damaged} damaged {lines}; the others are kept, and the file as it was is "
-            f"{aside.name!r} beside it."
-        )
+        lost = f"{lost}; the others are kept, and the file as it was is {aside.name!r} beside it"
     if kept != before:
         write_atomically(path, kept)
-    return said
+    return None if lost is None else f"{str(path)!r} {lost}."
 
 
 def _set_aside(path: Path, content: bytes) -> Path:
