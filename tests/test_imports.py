@@ -28,10 +28,22 @@ ROOMS = {
     "gradients": {"smc", "resampling", "weights", "models.contract", "models.scoring", "batch"},
     "bounds": {"gradients", "smc", "resampling", "weights", "models.contract", "batch"},
     "data": {"files"},
-    "training": {"bounds", "gradients", "resampling", "models", "data", "batch", "files", "serialization"},
-    "evaluation": {"bounds", "resampling", "smc", "models", "data", "batch", "files", "serialization", "training"},
-    "experiments": {"training", "evaluation", "data", "files", "memory", "caching"},
-    "report": {"files"},
+    "runs": {"files"},
+    "training": {"bounds", "gradients", "resampling", "models", "data", "batch", "files", "serialization", "runs"},
+    "evaluation": {
+        "bounds",
+        "resampling",
+        "smc",
+        "models",
+        "data",
+        "batch",
+        "files",
+        "serialization",
+        "training",
+        "runs",
+    },
+    "experiments": {"training", "evaluation", "data", "files", "memory", "caching", "runs"},
+    "report": {"files", "runs"},
     "fitting": {"training", "evaluation", "data"},
 }
 """What each room may import besides itself; `cli` may import everything, and only `__main__` imports it."""
@@ -68,6 +80,17 @@ def room_of(name: str) -> str:
     return name.partition(".")[0]
 
 
+def test_private_modules_are_imported_by_their_own_room_only():
+    foreign = [
+        f"{name} imports {imported}"
+        for name, tree in modules()
+        for imported in ours(tree)
+        if any(part.startswith("_") and not part.startswith("__") for part in imported.split(".")[1:-1])
+        and room_of(imported) != room_of(name)
+    ]
+    assert not foreign
+
+
 def within(name: str, allowed: set[str]) -> bool:
     return any(name == prefix or name.startswith(prefix + ".") for prefix in allowed)
 
@@ -100,7 +123,7 @@ def test_the_core_sees_no_dataset_file_or_clock(room):
     assert not seen & WORLD
 
 
-@pytest.mark.parametrize("room", ["report", "data", "files", "errors"])
+@pytest.mark.parametrize("room", ["report", "runs", "data", "files", "errors"])
 def test_results_and_data_are_read_without_jax(room):
     seen = {i.partition(".")[0] for name, tree in modules() if room_of(name) == room for i in imports(tree)}
     assert not seen & NEEDS_JAX
@@ -116,8 +139,8 @@ def loaded(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("-c", "import fivo"), ("-c", "import fivo.data, fivo.report"), ("-m", "fivo", "--help")],
-    ids=["the package", "data and report", "the command's help"],
+    [("-c", "import fivo"), ("-c", "import fivo.data, fivo.report, fivo.runs"), ("-m", "fivo", "--help")],
+    ids=["the package", "data, report and runs", "the command's help"],
 )
 def test_light_things_do_not_load_jax(arguments):
     packages = loaded(*arguments)

@@ -26,6 +26,7 @@ _PACKAGES = (
     "models",
     "report",
     "resampling",
+    "runs",
     "serialization",
     "smc",
     "training",
@@ -46,6 +47,7 @@ __all__ = [
     "open_run",
     "report",
     "resampling",
+    "runs",
     "save",
     "smc",
     "training",
@@ -53,7 +55,20 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from fivo import bounds, config, data, evaluation, gradients, models, report, resampling, smc, training, weights
+    from fivo import (
+        bounds,
+        config,
+        data,
+        evaluation,
+        gradients,
+        models,
+        report,
+        resampling,
+        runs,
+        smc,
+        training,
+        weights,
+    )
     from fivo.batch import Batch
     from fivo.errors import InputError
     from fivo.evaluation import open_run

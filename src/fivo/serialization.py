@@ -1,58 +1,76 @@
-"""Arrays of a pytree in one safetensors file: a readable header, atomic writes, nothing ever executed."""
+"""The arrays of a pytree in one safetensors file: a readable header, a checksum, nothing ever executed."""
 
-import json
 import os
-import struct
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as safetensors_bytes
 
 from fivo.errors import InputError
-from fivo.files import write_atomically
+from fivo.files import tensors
+from fivo.files.tensors import plain_array, read_tensors, write_tensors
 
 Tree = TypeVar("Tree")
 
 
 def save(path: str | os.PathLike, tree: object, metadata: dict | None = None) -> None:
-    """Write the arrays of a pytree (a model, a filter state, an optimiser state) and JSON metadata, atomically."""
-    arrays = {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)}
-    content = safetensors_bytes(arrays, {"fivo": json.dumps(metadata or {})})
-    write_atomically(path, content)
+    """Write the arrays of a pytree, atomically and with a checksum.
+
+    Args:
+        path: The file; folders above it are made.
+        tree: A model, a filter state, an optimizer state: any pytree. What is no array in it is not written.
+        metadata: A dictionary that JSON can hold, read back by `fivo.serialization.read_metadata`.
+    """
+    write_tensors(path, to_arrays(tree), metadata or {})
 
 
 def load(path: str | os.PathLike, like: Tree) -> Tree:
-    """Read arrays written by `save` into the structure of `like`, refusing any other names, shapes or types."""
+    """Read arrays written by `save`, refusing a damaged file and any other names, shapes or types.
+
+    Args:
+        path: The file.
+        like: A pytree of the structure that was saved; what is no array in it is taken over.
+
+    Returns:
+        A pytree like `like`, with the arrays of the file.
+    """
+    return from_arrays(read_tensors(path)[0], like, path)
+
+
+def read_metadata(path: str | os.PathLike) -> dict:
+    """The JSON metadata of a file written by `save`, which must be whole."""
+    return tensors.read_metadata(path)
+
+
+def to_arrays(tree: object) -> dict[str, np.ndarray]:
+    """The arrays of a pytree by the names that `save` gives them."""
+    return {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)}
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray], like: Tree, where: str | os.PathLike) -> Tree:
+    """The pytree that `to_arrays` took apart; `where` says in messages which file the arrays are from."""
     named = _named_arrays(like)
-    stored = _read(path)
     expected = {name for name, _ in named}
-    if expected != stored.keys():
-        odd = sorted(expected ^ stored.keys())[0]
+    if expected != arrays.keys():
+        odd = sorted(expected ^ arrays.keys())[0]
         raise InputError(
-            f"{path} does not hold what was expected: {odd!r} is only on one side; "
+            f"{where} does not hold what was expected: {odd!r} is only on one side; "
             "load it with the setting it was saved with."
         )
     leaves = []
     for name, leaf in named:
-        wanted, got = _to_numpy(leaf), stored[name]
+        wanted, got = _to_numpy(leaf), arrays[name]
         if wanted.shape != got.shape or wanted.dtype != got.dtype:
             raise InputError(
-                f"{path}: {name!r} is {got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} was "
+                f"{where}: {name!r} is {got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} was "
                 "expected; load it with the setting it was saved with."
             )
         leaves.append(_like(leaf, got))
-    arrays = iter(leaves)
+    restored = iter(leaves)
     flat, treedef = jax.tree.flatten(like)
-    return jax.tree.unflatten(treedef, [next(arrays) if _is_array(leaf) else leaf for leaf in flat])
-
-
-def read_metadata(path: str | os.PathLike) -> dict:
-    """The JSON metadata of a file written by `save`."""
-    with _open(path) as file:
-        return json.loads((file.metadata() or {}).get("fivo", "{}"))
+    return jax.tree.unflatten(treedef, [next(restored) if _is_array(leaf) else leaf for leaf in flat])
 
 
 def _is_array(leaf: object) -> bool:
@@ -68,26 +86,10 @@ def _is_key(leaf: object) -> bool:
 
 
 def _to_numpy(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    return plain_array(np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf))
 
 
 def _like(leaf: Any, array: np.ndarray) -> Any:
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(array), impl=jax.random.key_impl(leaf))
     return jnp.asarray(array) if isinstance(leaf, jax.Array) else array
-
-
-def _open(path: str | os.PathLike):
-    try:
-        return safe_open(path, framework="numpy")
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the path.") from None
-    except (SafetensorError, struct.error, OSError) as error:
-        raise InputError(
-            f"{path} is not a whole safetensors file ({error}); save it again or use another copy."
-        ) from None
-
-
-def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
-    with _open(path) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (safe_open is not a mapping)

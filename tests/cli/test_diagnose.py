@@ -3,8 +3,10 @@
 import json
 import xml.etree.ElementTree as ElementTree
 
+import msgspec
 import pytest
 
+from fivo.runs import Diagnosis, read_record
 from tests.cli.commands import run
 from tests.sentences import assert_one_sentence
 
@@ -15,7 +17,8 @@ def test_diagnose_writes_and_says_everything(capsys, fivo_run, music_file, tmp_p
     monkeypatch.setattr("fivo.evaluation.open_run", lambda *_, **__: fivo_run)
     shown = run(capsys, "diagnose", fivo_run.directory.path, *FEW, "--lineage", "test:1", "--out", tmp_path / "found")
     assert shown.code == 0, shown.err
-    result = json.loads((tmp_path / "found" / "diagnosis.json").read_text(), parse_constant=pytest.fail)
+    found = read_record(tmp_path / "found" / "diagnosis.json", Diagnosis, run=fivo_run.directory.id)
+    result = msgspec.to_builtins(found)
     said = " ".join(shown.out.split())
     assert all(sentence in said for sentence in result["verdict"]["sentences"])
     assert "2 (own)" in shown.out

@@ -15,6 +15,7 @@ COMMANDS = [
     ["evaluate"],
     ["diagnose"],
     ["sample"],
+    ["check"],
     ["data"],
     ["data", "fetch"],
     ["demo"],

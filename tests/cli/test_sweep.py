@@ -8,10 +8,11 @@ import tomli_w
 from fivo.cli import main
 from fivo.cli.sweep_progress import SweepProgress, lines_of
 from fivo.experiments import check_data, read_experiment
-from fivo.experiments.status import Running, Status, last_row, status_of
+from fivo.experiments.status import Running, Status, status_of
 from fivo.experiments.tables import write_summary
+from fivo.runs import last_row
 from tests.cli.commands import run
-from tests.experiments.made import CONTENT, made_experiment, write_sweep, write_training
+from tests.experiments.made import CONTENT, made_experiment, write_metrics, write_sweep, write_training
 from tests.sentences import assert_one_sentence
 
 
@@ -81,8 +82,10 @@ def test_a_page_and_tables(capsys, sweep, tmp_path):
 
 
 def test_names_that_are_no_text_are_replaced(capsysbinary, sweep):
+    """In a summary of before there were checksums: one with a checksum is text."""
     summary = json.loads((sweep / "made.json").read_text())
-    (sweep / "made.json").write_text(json.dumps({**summary, "title": "odd \ud800"}))
+    old = {name: value for name, value in summary.items() if name not in ("kind", "sha256")}
+    (sweep / "made.json").write_text(json.dumps({**old, "title": "odd \ud800"}))
     main(["report", str(sweep / "made.json"), "--format", "md"])
     assert b"odd ?" in capsysbinary.readouterr().out
 
@@ -93,8 +96,9 @@ def test_progress_has_a_line_for_every_job_and_the_time_left(tmp_path, capsys):
     for index, each in enumerate((first, second)):
         directory = write_training(tmp_path, each, -7.0)
         (directory / "job.json").write_text('{"token": "mine", "kind": "train"}')
-        row = '{"step": 50, "seconds": 100.0, "bound": -7.5, "steps_per_second": 0.5}'
-        (directory / "metrics.jsonl").write_text(row + ("\n" if index else '\n{"step": 60, "bou'))
+        write_metrics(directory, [{"step": 50, "seconds": 100.0, "bound": -7.5, "steps_per_second": 0.5}])
+        with (directory / "metrics.jsonl").open("a") as file:
+            file.write("" if index else '{"step": 60, "bou')
     flying = [("train", each) for each in (first, second, others[0])]
     status = status_of(tmp_path, experiment.runs, flying, "mine", {others[1].slug}, {})
     assert (status.trained, status.total, len(status.running)) == (1, 8, 2)  # the third has not begun
@@ -104,7 +108,7 @@ def test_progress_has_a_line_for_every_job_and_the_time_left(tmp_path, capsys):
     assert lines[0] == "made: 1 of 8 runs trained, at most 0:10:00 left"
     assert lines[1] == f"  {first.slug}: 50/100, 0:01:40 left, 0.5 steps/s, bound -7.500"
     assert len(lines) == 3
-    (tmp_path / second.slug / "metrics.jsonl").write_text('{"step": 99, "seconds": 198.0}\n')
+    write_metrics(tmp_path / second.slug, [{"step": 99, "seconds": 198.0}])
     (tmp_path / second.slug / "job.json").write_text('{"token": "mine", "kind": "evaluate"}')
     flying = [("train", first), ("evaluate", second)]
     assert status_of(tmp_path, (first, second), flying, "mine", {second.slug}, {}).seconds_left == 100.0
@@ -126,4 +130,4 @@ def test_jobs_that_only_begin_or_evaluate():
 
 
 def test_no_metrics_yet(tmp_path):
-    assert last_row(tmp_path / "metrics.jsonl") == {}
+    assert last_row(tmp_path / "metrics.jsonl") is None

@@ -22,7 +22,26 @@ def test_the_model_is_the_best_one(fivo_run, music):
     run = open_run(fivo_run.directory.path, dataset=music)
     assert run.config == make_config({"dataset": "tiny", **SETTINGS})
     np.testing.assert_allclose(run.model.output.mean, music.train_mean, rtol=1e-6)
-    assert run.step == fivo_run.directory.result()["best_step"]
+    assert run.step == fivo_run.directory.result().best_step
+
+
+def test_a_run_is_shown_in_a_few_lines(fivo_run, music):
+    shown = repr(open_run(fivo_run.directory.path, dataset=music))
+    assert len(shown.splitlines()) <= 6
+    assert max(map(len, shown.splitlines()[1:])) <= 104
+    result = fivo_run.directory.result()
+    for part in (repr(str(fivo_run.directory.path)), "dataset='tiny'", "hidden=8", "particles=2", "step 120 of 120"):
+        assert part in shown
+    assert f"best step {result.best_step}: {result.best_validation:.4f}" in shown
+    assert "resampling" not in shown  # as by default
+
+
+def test_a_run_is_shown_whatever_state_it_is_in(copy, music):
+    run = open_run(copy.path, dataset=music)
+    copy.config_path.write_text("damaged")
+    assert "config.toml" in repr(run)
+    shutil.rmtree(copy.path)
+    assert "not trained yet" in repr(run)
 
 
 def test_a_path_is_found_again_from_anywhere(music_file, tmp_path, monkeypatch):
@@ -41,6 +60,7 @@ def test_no_run(tmp_path):
 
 def test_no_checkpoint_yet(copy, music):
     copy.best.unlink()
+    (copy.path / "result.json").unlink()
     run = open_run(copy.path, dataset=music)
     with pytest.raises(InputError) as refused:
         _ = run.model
@@ -58,8 +78,7 @@ def test_a_damaged_checkpoint(copy, music, keep):
 
 
 def test_a_checkpoint_of_another_model(copy, music):
-    text = (copy.path / "config.toml").read_text()
-    (copy.path / "config.toml").write_text(text.replace("hidden = 8", "hidden = 9"))
+    copy.write_settings(copy.settings() | {"hidden": 9})
     with pytest.raises(InputError) as refused:
         _ = open_run(copy.path, dataset=music).model
     assert_one_sentence(refused.value, "best.safetensors")

@@ -125,7 +125,9 @@ def test_a_baseline_is_a_run_or_a_saved_result(result, run, tmp_path):
     path.write_text(json.dumps(result))
     assert read_baseline(path, evaluate=pytest.fail) == result
     assert read_baseline(run.directory.path, evaluate=lambda place: {"place": place}) == {"place": run.directory.path}
-    for content in ("[]", "{}", "no"):
+    digits = json.dumps(result)[:-1] + f', "more": {"1" * 100_000}' + "}"
+    malformed = ({**result, "bounds": 3}, {**result, "reported": {"bound": "vae", "nats_per_step": 1.0}})
+    for content in ("[]", "{}", "no", "[" * 100_000, digits, *map(json.dumps, malformed)):
         path.write_text(content)
         with pytest.raises(InputError) as refused:
             read_baseline(path, evaluate=pytest.fail)

@@ -1,6 +1,5 @@
 """Sweeps that never were: the files that runs leave, written without training anything."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,10 @@ import msgspec
 import numpy as np
 
 from fivo.experiments.experiment import Experiment, PlannedRun, make_experiment
-from fivo.training.config import config_bytes
+from fivo.experiments.selection import scores_of
+from fivo.runs import Evaluations, Excerpt, Provenance, Result, Score, write_excerpt
+from fivo.runs._metrics import encode_line
+from fivo.training import RunDirectory
 
 ODD = '<script>alert("1")</script>|_$&../'
 CONTENT: dict[str, Any] = {
@@ -32,20 +34,22 @@ def made_experiment(**changes: Any) -> Experiment:
 
 def write_training(out: Path, run: PlannedRun, validation: float, fields: tuple[str, ...] = ()) -> Path:
     """A run that ended, whose best step was its 80th."""
-    directory = out / run.slug
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "config.toml").write_bytes(config_bytes(run.config))
-    (directory / "run.json").write_text(json.dumps({"commit": "c0ffee", "versions": {}}))
-    result = {"steps": 100, "best_step": 80, "best_validation": validation, "stopped_early": False, "seconds": 12.5}
-    (directory / "result.json").write_text(json.dumps(result))
+    directory = RunDirectory(out / run.slug)
+    directory.record(run.config, 0)
+    directory.write(Provenance("data", "c0ffee", "3.11", {}))
+    directory.write(Result(100, 80, validation, False, 12.5, 1))
     names = ("bound", "validation", "kl", "ess", *fields)
     rows = [
         {"step": step, **{name: validation - 1 / (1 + step) + place for place, name in enumerate(names)}}
         | {"gradient_norm": 1 + 10 / step}
         for step in range(10, 101, 10)
     ]
-    (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return directory
+    write_metrics(directory.path, rows)
+    return directory.path
+
+
+def write_metrics(directory: Path, rows: list[dict[str, Any]]) -> None:
+    (directory / "metrics.jsonl").write_bytes(b"".join(map(encode_line, rows)))
 
 
 def write_evaluation(
@@ -65,13 +69,14 @@ def write_evaluation(
         "steps": 80,
         "bounds": bounds,
         "reported": {"bound": reported, "nats_per_step": values[reported]},
+        "mean_length": 60.0,
+        "dataset_fingerprint": "data",
+        "resampling": run.config.resampling,
         "config": msgspec.to_builtins(run.config),
         "commit": "c0ffee",
     }
-    path = directory / "evaluation.json"
-    known = json.loads(path.read_text())["splits"] if path.exists() else {}
-    known = known if isinstance(known, dict) else {}
-    path.write_text(json.dumps({"splits": {**known, split: {**score, **changes}}}))
+    scores = {**scores_of(directory), split: msgspec.convert({**score, **changes}, Score)}
+    RunDirectory(directory).write(Evaluations(scores))
 
 
 def write_sweep(out: Path, experiment: Experiment) -> None:
@@ -84,4 +89,4 @@ def write_sweep(out: Path, experiment: Experiment) -> None:
         if better:
             write_evaluation(directory, run, {"elbo": -8.5, "iwae": -8.2, "fivo": -7.0})
             rolls = {name: (rng.random((16, 88)) < 0.05).astype(np.uint8) for name in ("data", "sample")}
-            np.savez_compressed(directory / "sample.npz", **rolls, steps_per_quarter=1)
+            write_excerpt(directory / "sample.npz", Excerpt(**rolls, steps_per_quarter=1))

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import tomli_w
 
 from fivo.experiments import read_experiment
 from fivo.experiments.experiment import Experiment
+from fivo.training import RunDirectory
 from tests.music import command_line, environment
 
 
@@ -90,4 +92,4 @@ def logged_steps(out: Path) -> int:
 
 def scores(directory: Path) -> dict:
     """The scores of a run, by split."""
-    return json.loads((directory / "evaluation.json").read_text())["splits"]
+    return msgspec.to_builtins(RunDirectory(directory).evaluations().splits)

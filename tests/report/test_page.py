@@ -13,7 +13,7 @@ import pytest
 from fivo.errors import InputError
 from fivo.experiments.tables import write_summary
 from fivo.report import read_sources, report_page
-from tests.experiments.made import ODD, made_experiment, write_sweep, write_training
+from tests.experiments.made import ODD, made_experiment, write_metrics, write_sweep, write_training
 from tests.sentences import assert_one_sentence
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -156,11 +156,13 @@ def test_many_long_runs_make_a_small_page(tmp_path):
         grid=[{"bound": ["elbo", "fivo"], "dataset": "jsb", "seed": list(range(72)), "learning_rate": [1e-3]}]
     )
     row = {"bound": -7.123456789, "validation": -7.1, "kl": 1.23456789, "ess": 3.21, "gradient_norm": 0.123456}
-    metrics = "\n".join(json.dumps({"step": step, **row}) for step in range(100, 100_001, 100))
+    rows = [{"step": step, **row} for step in range(100, 100_001, 100)]
     for run in experiment.runs:
-        (write_training(tmp_path, run, -7.0) / "metrics.jsonl").write_text(metrics)
+        write_metrics(write_training(tmp_path, run, -7.0), rows)
     write_summary(experiment, tmp_path)
-    assert len(report_page(read_sources([tmp_path])).encode()) < 2_000_000
+    sources = read_sources([tmp_path])
+    assert {len(run.metrics) for run in sources.runs} == {1000}
+    assert len(report_page(sources).encode()) < 2_000_000
 
 
 def test_a_summary_alone_is_enough_for_its_table(sweep, tmp_path):
@@ -179,7 +181,7 @@ def test_what_is_no_result_is_one_sentence(tmp_path, content):
     assert_one_sentence(stop.value, "x.json")
 
 
-def test_damaged_files_of_a_run_do_not_stop_the_page(sweep):
+def test_damaged_files_of_a_run_do_not_stop_the_page_but_are_named(sweep, caplog):
     for number, path in enumerate(sweep.glob("*/sample.npz")):
         content = bytearray(path.read_bytes())
         content[60:90] = bytes(30)  # within the compressed data of the first array
@@ -194,6 +196,48 @@ def test_damaged_files_of_a_run_do_not_stop_the_page(sweep):
     for path in sweep.glob("*/run.json"):
         path.write_text("{")
     assert "<audio" not in report_page(read_sources([sweep]))
+    said = [record.getMessage() for record in caplog.records]
+    for sentence in said:
+        assert_one_sentence(sentence)
+    damaged = [
+        *sweep.glob("*/sample.npz"),
+        *sweep.glob("*/run.json"),
+        *(path for path in sweep.glob("*/metrics.jsonl") if path.is_dir()),
+    ]
+    assert {path for path in damaged if not any(repr(str(path)) in sentence for sentence in said)} == set()
+    assert len(said) == len(damaged)
+
+
+def test_a_damaged_line_of_metrics_is_left_out_and_said(sweep, caplog):
+    path = next(sweep.glob("*/metrics.jsonl"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[3] = lines[3].replace(b"40", b"41", 1)
+    path.write_bytes(b"".join(lines))
+    (run,) = [run for run in read_sources([sweep]).runs if run.directory == path.parent]
+    assert [row["step"] for row in run.metrics] == [10, 20, 30, *range(50, 101, 10)]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert_one_sentence(said, "metrics.jsonl", "1 damaged line")
+    path.write_bytes(b"".join(lines[:3]))
+    caplog.clear()
+    read_sources([sweep])
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert_one_sentence(said, "metrics.jsonl", "ends at step 30 of 100")
+
+
+def test_a_damaged_summary_among_runs_is_said(sweep, caplog):
+    path = sweep / "made.json"
+    path.write_text(path.read_text()[:-3])
+    assert [summary["name"] for summary in read_sources([sweep]).summaries] == ["picture"]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert_one_sentence(said, "made.json", "left out")
+
+
+def test_one_changed_digit_of_a_summary_is_refused(sweep):
+    path = sweep / "made.json"
+    path.write_text(path.read_text().replace("-8.6", "-8.5", 1))
+    with pytest.raises(InputError) as stop:
+        read_sources([sweep])
+    assert_one_sentence(stop.value, "made.json", "checksum")
 
 
 def test_a_summary_that_lacks_something_is_one_sentence(sweep):
@@ -242,7 +286,7 @@ def test_lines_with_gaps_lone_points_and_early_ends(tmp_path):
             | ({} if run.config.bound == "elbo" else {"validation": -7.5})
             for step in steps[run.config.bound]
         ]
-        (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_metrics(directory, rows)
     write_summary(figure, tmp_path)
     outcome = played(report_page(read_sources([tmp_path])), ODD_LINES, tmp_path)
     assert {label: len(found) for label, found in outcome["styles"].items()} == dict.fromkeys(outcome["styles"], 1)

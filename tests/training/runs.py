@@ -29,4 +29,4 @@ def assert_same_run(got: RunDirectory, expected: RunDirectory) -> None:
     assert arrays(got) == arrays(expected)
     assert timeless(got) == timeless(expected)
     for name in ("steps", "best_step", "best_validation", "stopped_early"):
-        assert got.result()[name] == expected.result()[name]
+        assert getattr(got.result(), name) == getattr(expected.result(), name)

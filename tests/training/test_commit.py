@@ -39,4 +39,4 @@ def test_elsewhere_it_is_the_version(monkeypatch, tmp_path):
 
 
 def test_it_is_recorded(fivo_run):
-    assert re.fullmatch(r"[0-9a-f]{40}\+?|version .+", fivo_run.directory.provenance()["commit"])
+    assert re.fullmatch(r"[0-9a-f]{40}\+?|version .+", fivo_run.directory.provenance().commit)

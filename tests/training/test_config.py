@@ -3,8 +3,7 @@
 import pytest
 
 from fivo.errors import InputError
-from fivo.training import TrainConfig, dataset_setting, make_config, read_config
-from fivo.training.config import config_bytes
+from fivo.training import RunDirectory, TrainConfig, dataset_setting, make_config, read_config
 from tests.sentences import assert_one_sentence
 
 
@@ -23,10 +22,12 @@ def test_toml_round_trip(tmp_path):
     config = make_config(
         {"dataset": 'a "quoted" \\ name', "learning_rate": 1 / 3, "smoothing": True, "seed": 2**32 - 1, "bound": "iwae"}
     )
-    path = tmp_path / "config.toml"
-    path.write_bytes(config_bytes(config))
-    assert make_config(read_config(path)) == config
-    assert set(read_config(path)) == set(TrainConfig.__struct_fields__)
+    run = RunDirectory(tmp_path)
+    run.record(config, 0)
+    assert run.config() == config
+    # Such a file is also a good configuration for another run.
+    assert make_config(read_config(run.config_path)) == config
+    assert set(read_config(run.config_path)) == set(TrainConfig.__struct_fields__)
 
 
 def test_whole_numbers_are_good_rates():

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from fivo import serialization
 from fivo.data import Batches
 from fivo.errors import InputError
+from fivo.runs import Best
 from fivo.training import RunDirectory, make_config, train
 from fivo.training.session import Session, micro_batches
 from tests.music import SETTINGS, tiny_music
@@ -46,30 +46,30 @@ def test_a_line_of_metrics_says_how_things_are(fivo_run):
 def test_the_best_checkpoint_is_the_one_with_the_best_validation(fivo_run):
     rows = [row for row in fivo_run.directory.metrics() if "validation" in row]
     best = max(rows, key=lambda row: row["validation"])
-    metadata = serialization.read_metadata(fivo_run.directory.best)
-    assert metadata == {"step": best["step"], "validation": best["validation"]}
+    assert fivo_run.directory.read_best()[1] == Best(best["step"], best["validation"])
     result = fivo_run.directory.result()
-    assert (result["best_step"], result["best_validation"]) == (best["step"], best["validation"])
+    assert (result.best_step, result.best_validation) == (best["step"], best["validation"])
     assert fivo_run.step == best["step"]
 
 
 def test_the_directory_says_everything(fivo_run, music):
     directory = fivo_run.directory
     assert directory.config() == CONFIG
-    assert directory.provenance()["dataset_fingerprint"] == music.fingerprint
-    assert {"fivo", "jax"} <= set(directory.provenance()["versions"])
-    assert directory.result()["steps"] == 120
-    assert not directory.result()["stopped_early"]
+    assert directory.provenance().dataset_fingerprint == music.fingerprint
+    assert {"fivo", "jax"} <= set(directory.provenance().versions)
+    assert directory.result().steps == 120
+    assert not directory.result().stopped_early
     names = {path.name for path in directory.path.rglob("*") if path.is_file()}
     assert names == {
-        ".lock", "config.toml", "run.json", "metrics.jsonl", "latest.safetensors", "best.safetensors", "result.json"
+        ".lock", "config.toml", "run.json", "metrics.jsonl", "latest.safetensors", "latest-previous.safetensors",
+        "best.safetensors", "result.json",
     }  # fmt: skip
     for name in ("run.json", "result.json"):
         json.loads((directory.path / name).read_text(), parse_constant=pytest.fail)
 
 
 def test_one_compilation_for_each_padded_length(fivo_run, tmp_path):
-    assert fivo_run.directory.result()["compilations"] == 1
+    assert fivo_run.directory.result().compilations == 1
     data = tiny_music((3, 3, 3, 8, 8, 8))
     config = make_config(
         {**SETTINGS, "dataset": "tiny", "bound": "elbo", "steps": 6, "validate_every": 6, "log_every": 6}
@@ -163,6 +163,17 @@ def test_more_steps_continue_a_run(tmp_path, music, fivo_run):
     assert train(CONFIG, tmp_path, music)["steps"] == 120
     assert arrays(RunDirectory(tmp_path)) == arrays(fivo_run.directory)
     assert RunDirectory(tmp_path).config() == CONFIG
+
+
+def test_no_more_steps_than_a_checkpoint_has_that_was_never_validated(tmp_path, music, monkeypatch):
+    monkeypatch.setattr("fivo.training.loop.CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(CONFIG, tmp_path / "run", music, report=interrupt)
+    shorter = make_config({"dataset": "tiny", **SETTINGS, "steps": 20})
+    result = train(shorter, tmp_path / "run", music)
+    whole = train(shorter, tmp_path / "whole", music)
+    assert (result["steps"], result["best_step"], result["best_validation"]) == (20, 20, whole["best_validation"])
+    assert arrays(RunDirectory(tmp_path / "run")) == arrays(RunDirectory(tmp_path / "whole"))
 
 
 def test_a_kill_while_more_steps_begin_leaves_no_result_of_fewer(tmp_path, music, monkeypatch):

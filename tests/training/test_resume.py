@@ -8,19 +8,22 @@ import subprocess
 import time
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from fivo import files
 from fivo.errors import InputError
+from fivo.runs import Progress, check_run
 from fivo.training import RunDirectory, make_config, train
-from fivo.training.session import Progress, Session
+from fivo.training.session import Session
 from tests.music import SETTINGS, command_line, environment, fivo_command, options
 from tests.sentences import assert_one_sentence
 from tests.training.runs import assert_same_run
 
 CONFIG = make_config({"dataset": "tiny", **SETTINGS})
 KILLS = int(os.environ.get("FIVO_TEST_KILLS", "3"))
+CUTS = int(os.environ.get("FIVO_TEST_CUTS", "4"))
 
 
 def test_killed_at_random_instants(tmp_path, music_file, cache):
@@ -60,7 +63,9 @@ class PowerCut(BaseException):
     """Nothing may handle it."""
 
 
-@pytest.mark.parametrize("name", ["latest.safetensors", "best.safetensors", "metrics.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["latest.safetensors", "latest-previous.safetensors", "best.safetensors", "metrics.jsonl"]
+)
 def test_cut_before_a_file_is_replaced_or_appended(tmp_path, music, fivo_run, monkeypatch, name):
     """At the second validation: after the line of metrics, after `latest`, and before both."""
     real_replace, real_append = os.replace, RunDirectory.append_metrics
@@ -133,7 +138,37 @@ def test_progress_survives_its_checkpoint_exactly(tmp_path, music):
 
 
 def test_a_finished_run_is_left_as_it_is(fivo_run, music):
-    result = fivo_run.directory.result()
-    metrics = fivo_run.directory.metrics_path.read_bytes()
-    assert train(CONFIG, fivo_run.directory.path, music) == result
-    assert fivo_run.directory.metrics_path.read_bytes() == metrics
+    before = {path: path.read_bytes() for path in fivo_run.directory.path.rglob("*") if path.is_file()}
+    result = train(CONFIG, fivo_run.directory.path, music)
+    assert result == msgspec.to_builtins(fivo_run.directory.result())
+    assert {path: path.read_bytes() for path in fivo_run.directory.path.rglob("*") if path.is_file()} == before
+
+
+def test_cut_at_any_operation_on_a_file(tmp_path, music, fivo_run, monkeypatch):
+    """Four of them; FIVO_TEST_CUTS in the environment says how many instead, all if it is large."""
+    names = ("replace", "fsync", "unlink")
+    real = {name: getattr(os, name) for name in names}
+    done, last = 0, 10**9
+
+    def counted(name):
+        def operation(*arguments, **options):
+            nonlocal done
+            done += 1
+            if done > last:
+                raise PowerCut  # also of what would clean up
+            return real[name](*arguments, **options)
+
+        return operation
+
+    for name in names:
+        monkeypatch.setattr(os, name, counted(name))
+    train(CONFIG, tmp_path / "counted", music)
+    total = done
+    for cut in np.unique(np.linspace(0, total - 1, min(CUTS, total)).astype(int)).tolist():
+        done, last, directory = 0, cut, RunDirectory(tmp_path / f"cut{cut}")
+        with pytest.raises(PowerCut):
+            train(CONFIG, directory.path, music)
+        last = 10**9
+        train(CONFIG, directory.path, music)
+        assert_same_run(directory, fivo_run.directory)
+        assert all(status.status == "good" for status in check_run(directory.path))

@@ -21,6 +21,7 @@ app.command("fivo.cli.train:train", name="train", help="Train a model, or contin
 app.command("fivo.cli.evaluate:evaluate", name="evaluate", help="Bounds of a trained run on any split.")
 app.command("fivo.cli.diagnose:diagnose", name="diagnose", help="How tight a run's bound is, and why.")
 app.command("fivo.cli.sample:sample", name="sample", help="New music or speech from a trained run.")
+app.command("fivo.cli.check:check", name="check", help="Verify the files of a run.")
 app.command("fivo.cli.sweep:sweep", name="sweep", help="Make a table or figure of the paper.")
 app.command("fivo.cli.report:report", name="report", help="One page, or tables, from sweeps and runs.")
 app.command("fivo.cli.data:app", name="data", help="List, check and fetch datasets.")

@@ -48,12 +48,14 @@ def diagnose(
     data_dir
         Where datasets are looked up first.
     """
+    import msgspec
+
     from fivo.caching import compilation_cache
     from fivo.cli.progress import Bar
     from fivo.evaluation import diagnose as diagnose_run
     from fivo.evaluation import open_run, trace_lineage
-    from fivo.files import write_atomically
     from fivo.report import write_lineage
+    from fivo.runs import Diagnosis, write_record
 
     ladder = _numbers(particles)
     chosen, index = _sequence(lineage)
@@ -71,7 +73,7 @@ def diagnose(
         )
     traced = trace_lineage(trained, chosen, index, num_particles=lineage_particles, seed=seed)
     folder = run / "diagnosis" if out is None else out
-    write_atomically(folder / "diagnosis.json", (json.dumps(result, allow_nan=False, indent=2) + "\n").encode())
+    write_record(folder / "diagnosis.json", msgspec.convert(result, Diagnosis), run=trained.directory.id)
     _plot(folder / "diagnosis.svg", result)
     write_lineage(folder / "lineage.svg", *traced, title=f"Particles of {lineage}, N = {lineage_particles}")
     if as_json:

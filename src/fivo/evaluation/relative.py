@@ -1,13 +1,15 @@
 """Scores relative to a named baseline run: the paper's convention for speech."""
 
-import json
 import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fivo.errors import InputError
+from fivo.runs import Score
 
 SHARED = ("split", "particles", "dataset_fingerprint")
 """What two evaluations must have in common to be compared."""
@@ -39,18 +41,18 @@ def read_baseline(path: str | os.PathLike, evaluate: Callable[[Path], dict[str, 
     if place.is_dir():
         return evaluate(place)
     try:
-        result = json.loads(place.read_text())
+        score = msgspec.json.decode(place.read_bytes(), type=Score)
     except OSError as error:
         raise InputError(
             f"the baseline {str(path)!r} cannot be read ({error.strerror}); give a run's directory or a saved result."
         ) from None
-    except ValueError:
-        result = None
-    if not isinstance(result, dict) or not {*SHARED, "bounds", "reported", "mean_length", "config"} <= result.keys():
+    except (ValueError, RecursionError):
+        score = None
+    if score is None or score.reported.bound not in score.bounds:
         raise InputError(
             f"the baseline {str(path)!r} is no result of `fivo evaluate --json`; give that, or a run's directory."
         )
-    return result
+    return msgspec.to_builtins(score)
 
 
 def _reported(result: dict[str, Any]) -> tuple[float, float | None]:

@@ -3,8 +3,8 @@
 import jax
 import numpy as np
 
+from fivo import runs
 from fivo.evaluation import Run, sample
-from fivo.files import replacing
 
 STEPS = 48
 
@@ -15,7 +15,5 @@ def write_excerpt(run: Run) -> None:
         return
     data = run.dataset.splits["test"][0][:STEPS]
     drawn = sample(run.model, STEPS, key=jax.random.key(0)).astype(np.uint8)
-    with replacing(run.directory.path / "sample.npz") as file:
-        np.savez_compressed(
-            file, data=data, sample=drawn, steps_per_quarter=max(1, round(run.dataset.steps_per_quarter or 1))
-        )
+    excerpt = runs.Excerpt(data, drawn, max(1, round(run.dataset.steps_per_quarter or 1)))
+    runs.write_excerpt(run.directory.path / runs.EXCERPT, excerpt)

@@ -7,7 +7,7 @@ import msgspec
 
 from fivo.experiments.commands import train_command
 from fivo.experiments.experiment import Experiment, PlannedRun
-from fivo.experiments.selection import read_json
+from fivo.experiments.selection import commit_of
 from fivo.training import RunDirectory
 
 MOST_POINTS = 400
@@ -46,7 +46,7 @@ def _line(
         "label": ", ".join(label),
         "run": run.slug,
         "command": train_command(msgspec.to_builtins(directory.config()), run.slug),
-        "trained_with": (read_json(directory.path / "run.json") or {}).get("commit"),
+        "trained_with": commit_of(directory.path),
         "x": [row["step"] for row in rows],
         "y": [row[field] for row in rows],
     }

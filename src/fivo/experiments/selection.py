@@ -5,13 +5,12 @@ while it trains, the learning rate by the score that is then reported. For model
 the others it is the maximum over three bounds, which is chosen on the split itself and therefore optimistic for them.
 """
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from fivo.errors import InputError
 from fivo.experiments.experiment import Evaluation, PlannedRun
+from fivo.runs import Result, Score
 from fivo.training import RunDirectory
 
 
@@ -30,18 +29,21 @@ def is_evaluated(directory: Path, evaluation: Evaluation) -> bool:
     return all(score_of(directory, evaluation, split) is not None for split in evaluation.splits)
 
 
-def score_of(directory: Path, evaluation: Evaluation, split: str) -> dict[str, Any] | None:
+def score_of(directory: Path, evaluation: Evaluation, split: str) -> Score | None:
     """The scores of a run on a split, if they are of its best step and as exact as asked for."""
-    result, scores = result_of(directory), read_json(directory / "evaluation.json")
-    if result is None or scores is None:
+    result, score = result_of(directory), scores_of(directory).get(split)
+    if result is None or score is None:
         return None
+    made = (score.steps, score.particles, score.repeats)
+    return score if made == (result.best_step, evaluation.particles, evaluation.repeats) else None
+
+
+def scores_of(directory: Path) -> dict[str, Score]:
+    """All scores of a run, by split; what is damaged is made again."""
     try:
-        score = scores["splits"][split]
-        made = (score["steps"], score["particles"], score["repeats"])
-        known = isinstance(score["reported"]["nats_per_step"], float)
-    except (KeyError, TypeError):
-        return None  # not made yet, or damaged, and made again
-    return score if known and made == (result["best_step"], evaluation.particles, evaluation.repeats) else None
+        return RunDirectory(directory).evaluations().splits
+    except InputError:
+        return {}
 
 
 def selected(out: Path, runs: Iterable[PlannedRun], evaluation: Evaluation) -> PlannedRun | None:
@@ -50,7 +52,7 @@ def selected(out: Path, runs: Iterable[PlannedRun], evaluation: Evaluation) -> P
     if len(ended) == 1:
         return ended[0]
     scores = {run: score_of(out / run.slug, evaluation, "valid") for run in ended}
-    values = {run: score["reported"]["nats_per_step"] for run, score in scores.items() if score is not None}
+    values = {run: score.reported.nats_per_step for run, score in scores.items() if score is not None}
     return max(values, key=lambda run: values[run], default=None)
 
 
@@ -65,16 +67,17 @@ def _ended(out: Path, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
     return [run for run in runs if result_of(out / run.slug) is not None]
 
 
-def result_of(directory: Path) -> dict[str, Any] | None:
-    """What training ended with, if it has and the file is whole."""
-    result = read_json(directory / "result.json")
-    return result if result is not None and isinstance(result.get("best_step"), int) else None
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The object of a file, or None where there is no whole one."""
+def result_of(directory: Path) -> Result | None:
+    """What training ended with, if it has and the file is whole; training again writes a damaged one anew."""
     try:
-        value = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError):
+        return RunDirectory(directory).result()
+    except InputError:
         return None
-    return value if isinstance(value, dict) else None
+
+
+def commit_of(directory: Path) -> str | None:
+    """The code that trained a run, if that is known."""
+    try:
+        return RunDirectory(directory).provenance().commit
+    except InputError:
+        return None

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fivo.experiments.experiment import PlannedRun
-from fivo.experiments.selection import read_json
-
-TAIL_BYTES = 4096
+from fivo.runs import Row, last_row
 
 
 class Running(NamedTuple):
@@ -17,7 +15,7 @@ class Running(NamedTuple):
     kind: str
     slug: str
     steps: int
-    row: dict[str, Any]
+    row: Row
 
 
 class Status(NamedTuple):
@@ -41,9 +39,8 @@ def status_of(
     """The status of a sweep; a job is running once the machine that runs it has written its file."""
     running = []
     for kind, run in flying:
-        job = read_json(out / run.slug / "job.json") or {}
-        if (job.get("token"), job.get("kind")) == (token, kind):
-            row = last_row(out / run.slug / "metrics.jsonl")
+        if _job(out / run.slug) == (token, kind):
+            row = last_row(out / run.slug / "metrics.jsonl") or {}
             running.append(Running(kind, run.slug, run.config.steps, row))
     ended = [run for run in runs if run.slug in trained or run.slug in failed]
     open_runs = [run for run in runs if run.slug not in trained and run.slug not in failed]
@@ -51,22 +48,13 @@ def status_of(
     return Status(sum(run.slug in trained for run in runs), len(failed), len(runs), running, left)
 
 
-def last_row(path: Path) -> dict[str, Any]:
-    """The last whole line of a run's metrics."""
+def _job(directory: Path) -> tuple[Any, Any] | None:
+    """Token and kind of the last job that a machine has begun with a run."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            lines = file.read().splitlines()
-    except OSError:
-        return {}
-    for line in reversed(lines):
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict):
-            return row
-    return {}
+        job = json.loads((directory / "job.json").read_bytes())
+        return job["token"], job["kind"]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return None
 
 
 def _seconds_left(
@@ -79,7 +67,7 @@ def _seconds_left(
     pace: dict[Any, list[float]] = {}
     done = {}
     for run in (*ended, *open_runs):
-        row = last_row(out / run.slug / "metrics.jsonl")
+        row = last_row(out / run.slug / "metrics.jsonl") or {}
         done[run.slug] = row.get("step", 0)
         if row.get("step") and row.get("seconds"):
             pace.setdefault(run.cell, []).append(row["seconds"] / row["step"])

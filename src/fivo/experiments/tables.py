@@ -10,10 +10,9 @@ import numpy as np
 from fivo.experiments.commands import train_command
 from fivo.experiments.experiment import Evaluation, Experiment, PlannedRun
 from fivo.experiments.figures import figure_of
-from fivo.experiments.selection import read_json, result_of, score_of, selected
-from fivo.files import write_atomically
+from fivo.experiments.selection import commit_of, result_of, score_of, selected
+from fivo.runs import Score, Summary, write_record
 
-FORMAT = 1
 OPTIMISTIC = "the maximum over ELBO, IWAE and FIVO, chosen on this split: optimistic, and the paper's own convention"
 
 
@@ -31,7 +30,6 @@ def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
         known = cell["published"] is not None and cell["ours"] is not None
         cell["difference"] = cell["ours"] - cell["published"] if known else None
     return {
-        "format": FORMAT,
         "name": document.name,
         "title": document.title,
         "place": document.place,
@@ -49,7 +47,7 @@ def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
 def write_summary(experiment: Experiment, out: Path) -> dict[str, Any]:
     """Write the summary beside the runs, as NAME.json."""
     summary = summarise(experiment, out)
-    write_atomically(out / f"{experiment.document.name}.json", msgspec.json.format(msgspec.json.encode(summary)))
+    write_record(out / f"{experiment.document.name}.json", msgspec.convert(summary, Summary))
     return summary
 
 
@@ -80,32 +78,30 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
     }
 
 
-def _evidence(directory: Path, run: PlannedRun, score: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
+def _evidence(directory: Path, run: PlannedRun, score: Score, evaluation: Evaluation) -> dict[str, Any]:
     """A selected run, and everything needed to make its number again."""
-    result, provenance = result_of(directory), read_json(directory / "run.json") or {}
     validation = score_of(directory, evaluation, "valid")
-    resampling = score.get("resampling", run.config.resampling)
-    reported = score["bounds"][score["reported"]["bound"]]
-    error = reported["standard_error"]
+    reported = score.bounds[score.reported.bound]
+    error = reported.standard_error
     if error is not None and evaluation.unit == "nats_per_sequence":
         # Both units are one sum of log p̂, divided by other constants.
-        error *= abs(reported["nats_per_sequence"] / reported["nats_per_step"])
+        error *= abs(reported.nats_per_sequence / reported.nats_per_step)
     return {
         "run": run.slug,
-        "value": reported[evaluation.unit],
+        "value": getattr(reported, evaluation.unit),
         "standard_error": error,
-        "reported": score["reported"]["bound"],
-        "bounds": {name: row[evaluation.unit] for name, row in score["bounds"].items()},
-        "validation": validation and validation["reported"]["nats_per_step"],
-        "result": result,
-        "config": score["config"],
-        "commit": score["commit"],
-        "trained_with": provenance.get("commit"),
+        "reported": score.reported.bound,
+        "bounds": {name: getattr(bound, evaluation.unit) for name, bound in score.bounds.items()},
+        "validation": None if validation is None else validation.reported.nats_per_step,
+        "result": msgspec.to_builtins(result_of(directory)),
+        "config": score.config,
+        "commit": score.commit,
+        "trained_with": commit_of(directory),
         "commands": [
-            train_command(score["config"], run.slug),
-            f"fivo evaluate {run.slug} --split {score['split']} --particles {score['particles']} "
-            f"--repeats {score['repeats']} --seed {score['seed']}"
-            + (f" --resampling {resampling}" if resampling != run.config.resampling else ""),
+            train_command(score.config, run.slug),
+            f"fivo evaluate {run.slug} --split {score.split} --particles {score.particles} "
+            f"--repeats {score.repeats} --seed {score.seed}"
+            + (f" --resampling {score.resampling}" if score.resampling != run.config.resampling else ""),
         ],
     }
 

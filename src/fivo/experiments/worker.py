@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fivo.caching import compilation_cache
 from fivo.errors import InputError
 
@@ -66,7 +68,8 @@ def _train(job: dict[str, Any]) -> None:
 def _evaluate(job: dict[str, Any]) -> None:
     from fivo.evaluation import evaluate, open_run
     from fivo.experiments.excerpts import write_excerpt
-    from fivo.experiments.selection import read_json
+    from fivo.experiments.selection import scores_of
+    from fivo.runs import Evaluations, Score
     from fivo.training.build import bounding_resampling
     from fivo.training.commit import code_commit
 
@@ -74,12 +77,13 @@ def _evaluate(job: dict[str, Any]) -> None:
     with run.directory:
         if job["kind"] == "evaluate":
             write_excerpt(run)
-        known = (read_json(run.directory.path / "evaluation.json") or {}).get("splits")
-        known = known if isinstance(known, dict) else {}
         options = {name: job[name] for name in ("particles", "repeats")}
         options["resampling"] = bounding_resampling(run.config)
-        scores = {split: evaluate(run, split=split, **options) | {"commit": code_commit()} for split in job["splits"]}
-        run.directory.write_json("evaluation.json", {"splits": {**known, **scores}})
+        scores = scores_of(run.directory.path)
+        for split in job["splits"]:
+            score = evaluate(run, split=split, **options) | {"commit": code_commit()}
+            scores[split] = msgspec.convert(score, Score)
+        run.directory.write(Evaluations(scores))
 
 
 if __name__ == "__main__":

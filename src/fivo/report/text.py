@@ -2,12 +2,14 @@
 
 import csv
 import io
-import json
 import re
 from typing import Any
 
+import msgspec
+
 from fivo.errors import InputError
 from fivo.report.grid import Grid, arranged, heading, number_text, signed
+from fivo.runs import Summary, encode_record
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -133,4 +135,4 @@ def as_json(*summaries: dict[str, Any]) -> str:
     if len(summaries) != 1:
         names = ", ".join(str(summary["name"]) for summary in summaries)
         raise InputError(f"got {len(summaries)} experiments ({names:.90}) where JSON holds one; give its files only.")
-    return json.dumps(summaries[0], indent=2, ensure_ascii=False) + "\n"
+    return encode_record(msgspec.convert(summaries[0], Summary)).decode()

@@ -11,6 +11,7 @@ from msgspec import Meta
 from fivo.data.registry import KNOWN
 from fivo.data.speech.timit import NAME as TIMIT
 from fivo.errors import InputError
+from fivo.runs import RECORD
 
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
@@ -89,15 +90,11 @@ def dataset_setting(dataset: str) -> str:
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    """The settings of a TOML file."""
+    """The settings of a TOML file; a run's own config.toml has a table with its identity, which is left out."""
     try:
-        return tomllib.loads(Path(path).read_text())
+        content = tomllib.loads(Path(path).read_text())
     except FileNotFoundError:
         raise InputError(f"the configuration {str(path)!r} does not exist; check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); mend it.") from None
-
-
-def config_bytes(config: TrainConfig) -> bytes:
-    """The configuration as TOML."""
-    return msgspec.toml.encode(config)
+    return {name: value for name, value in content.items() if name != RECORD}

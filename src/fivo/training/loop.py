@@ -1,13 +1,18 @@
 """The training loop: steps, lines of metrics, validation, early stopping, checkpoints."""
 
+import logging
 import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Any
 
+import msgspec
+
 from fivo.data import Dataset
+from fivo.errors import InputError
 from fivo.models import SequenceModel
+from fivo.runs import Best, Result
 from fivo.training.config import TrainConfig
 from fivo.training.events import EventWriter
 from fivo.training.run_directory import RunDirectory
@@ -15,6 +20,7 @@ from fivo.training.session import Session
 from fivo.training.window import Window
 
 CHECKPOINT_SECONDS = 30.0
+logger = logging.getLogger(__name__)
 
 Report = Callable[[dict[str, Any]], None]
 Probe = Callable[[SequenceModel], dict[str, float]]
@@ -31,33 +37,54 @@ def train(
 ) -> dict[str, Any]:
     """Train a run to its end, or continue it; returns what `result.json` holds.
 
-    Killed at any instant and started again with the same settings, it ends in the same bits. What `probe` says of the
-    model is added to the metrics at every validation.
+    Killed at any instant and started again with the same settings, it ends in the same bits, also if a checkpoint was
+    lost or damaged in the meantime. What `probe` says of the model is added to the metrics at every validation.
     """
-    with RunDirectory(directory) as run, ExitStack() as stack:
-        run.check(config, dataset.fingerprint, override=override)
+    with RunDirectory(directory) as run:
+        changed = run.check(config, dataset.fingerprint, override=override)
         session = Session(config, run, dataset)
         session.restore()
-        if not session.finished:
-            # Before the settings change: a kill in between must not leave a result beside settings it is not of.
-            run.forget_result()
-            run.record_provenance(dataset.fingerprint)
-        run.record(config)
-        session.settle()
+        if changed and not session.best_is_kept():
+            raise InputError(
+                f"{str(run.best)!r} is lost or damaged; run the command with the old settings, without --override, "
+                "which makes it anew."
+            )
+        best = _train(session, report, probe)
+        if not session.best_is_kept():
+            expected, session = best, session.again()
+            best = _train(session, report, probe)
+            if best != expected:
+                logger.warning(
+                    "%r came out otherwise than before (%s, not %s); evaluate it again.", str(run.path), best, expected
+                )
+        progress = session.progress
+        result = Result(
+            steps=progress.step,
+            best_step=best.step,
+            best_validation=best.validation,
+            stopped_early=progress.step < config.steps,
+            seconds=progress.seconds,
+            compilations=progress.compilations,
+        )
+        run.write(result)
+        return msgspec.to_builtins(result)
+
+
+def _train(session: Session, report: Report, probe: Probe | None) -> Best:
+    """Train from where a session stands to the end, with everything on disk agreeing with it first."""
+    run, config = session.run, session.config
+    if not session.finished:
+        # Before the settings change: a kill in between must not leave a result beside settings it is not of.
+        run.forget_result()
+        run.record_provenance(session.dataset.fingerprint)
+    run.record(config, session.progress.step)
+    session.settle()
+    with ExitStack() as stack:
         reports = [report]
         if config.tensorboard:
             reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
         _run_to_end(session, reports, probe)
-        result = {
-            "steps": session.progress.step,
-            "best_step": session.progress.best_step,
-            "best_validation": session.progress.best_validation,
-            "stopped_early": session.progress.step < config.steps,
-            "seconds": session.progress.seconds,
-            "compilations": session.progress.compilations,
-        }
-        run.write_json("result.json", result)
-        return result
+    return session.conclude()
 
 
 def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) -> None:
@@ -80,7 +107,7 @@ def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) ->
             if probe is not None:
                 row |= probe(session.trainer.model(session.state))
         row["seconds"] = time.monotonic() - started
-        session.progress = session.progress._replace(seconds=row["seconds"])
+        session.note(seconds=row["seconds"])
         session.run.append_metrics(row)
         if validate or time.monotonic() - saved > CHECKPOINT_SECONDS:
             session.save()

@@ -1,14 +1,17 @@
 """A run in memory: its state, how it moves on, and how it is kept on disk."""
 
+import logging
 import math
-from typing import NamedTuple
 
 import jax
+import msgspec
 
 from fivo import serialization
 from fivo.batch import Batch
 from fivo.data import Batches, Dataset
 from fivo.errors import InputError
+from fivo.files import DamagedError
+from fivo.runs import Best, Progress
 from fivo.training.build import build_model, training_bound, validation_bound, validation_particles
 from fivo.training.config import TrainConfig
 from fivo.training.run_directory import RunDirectory
@@ -19,15 +22,7 @@ PASSES = 20
 """Validations that a run is expected to have, when shapes are chosen for them."""
 MAX_WASTE = 0.15
 
-
-class Progress(NamedTuple):
-    """Where a run stands: everything but the arrays that its future depends on, and what it has cost."""
-
-    step: int = 0
-    best_step: int = 0
-    best_validation: float | None = None
-    seconds: float = 0.0
-    compilations: int = 0
+logger = logging.getLogger(__name__)
 
 
 class Session:
@@ -50,7 +45,7 @@ class Session:
         known = self.trainer.compilations
         self.state, metrics = self.trainer(self.state, self.step_batches(step), jax.random.fold_in(self.key, step))
         compilations = self.progress.compilations + self.trainer.compilations - known
-        self.progress = self.progress._replace(step=step + 1, compilations=compilations)
+        self.note(step=step + 1, compilations=compilations)
         return metrics
 
     def step_batches(self, step: int) -> list[Batch]:
@@ -72,8 +67,12 @@ class Session:
         if not math.isfinite(value):
             raise self.failure("validation bound", self.progress.step)
         if self.progress.best_validation is None or value > self.progress.best_validation:
-            self.progress = self.progress._replace(best_step=self.progress.step, best_validation=value)
+            self.note(best_step=self.progress.step, best_validation=value)
         return value
+
+    def note(self, **changes: int | float) -> None:
+        """Bring the progress up to date."""
+        self.progress = msgspec.structs.replace(self.progress, **changes)
 
     @property
     def finished(self) -> bool:
@@ -84,27 +83,64 @@ class Session:
 
     def save(self) -> None:
         """A checkpoint to continue from to the bit; when it is the best one, it is kept as that too."""
-        serialization.save(self.run.latest, self.state, self.progress._asdict())
+        self.run.write_latest(serialization.to_arrays(self.state), self.progress)
         self.saved_step = self.progress.step
+        # After `latest`: killed between the two, the next start does this again. The other way around, a best
+        # checkpoint could be of a future that is then trained differently.
         self._keep_best()
 
     def restore(self) -> None:
-        """Go on from the latest checkpoint, if there is one."""
-        if not self.run.latest.exists():
+        """Go on from the latest good checkpoint, if there is one."""
+        found = self.run.read_latest()
+        if found is None:
             return
-        self.progress = read_progress(self.run)
-        if self.progress.step > self.config.steps:
+        if found.progress.step > self.config.steps:
             raise InputError(
-                f"{str(self.run.path)!r} has trained {self.progress.step} steps where {self.config.steps} were asked "
+                f"{str(self.run.path)!r} has trained {found.progress.step} steps where {self.config.steps} were asked "
                 "for; ask for at least as many, or choose another --out."
             )
-        self.state = serialization.load(self.run.latest, self.state)
+        self.state = serialization.from_arrays(found.arrays, self.state, found.path)
+        self.progress = found.progress
         self.saved_step = self.progress.step
 
     def settle(self) -> None:
         """Make the other files agree with the checkpoint: forget what came after it, keep what was not kept yet."""
         self.run.forget_after(self.progress.step)
-        self._keep_best()
+        if not self.best_is_kept():
+            self._keep_best()
+
+    def best_is_kept(self) -> bool:
+        """Whether the best checkpoint is there and good; that of another run is refused."""
+        if self.progress.best is None:
+            return True
+        try:
+            return self.run.best.exists() and self.run.read_best()[1] == self.progress.best
+        except DamagedError:
+            return False
+
+    def conclude(self) -> Best:
+        """The best step of a run that has ended."""
+        best = self.progress.best
+        if best is None:
+            # No more steps were asked for than a checkpoint had that was written before the first validation.
+            best = Best(self.progress.step, self.validate())
+            self.save()
+        return best
+
+    def again(self) -> "Session":
+        """The run from its beginning, which ends in the same bits; refused where its settings were changed on the way.
+
+        The old checkpoints stay until new ones take their place: killed before that, the next start comes here again.
+        """
+        where = f"{str(self.run.best)!r}, of step {self.progress.best_step},"
+        changed_at = self.run.identity().changed_at
+        if changed_at:
+            raise InputError(
+                f"{where} is lost or damaged and cannot be trained again, as settings were changed with --override at "
+                f"step {changed_at[0]}; restore it from a copy, or train in another --out."
+            )
+        logger.warning("%s is lost or damaged; the run is trained again from the beginning, to the same bits.", where)
+        return Session(self.config, self.run, self.dataset)
 
     def failure(self, what: str, step: int) -> InputError:
         """The sentence for a run that cannot go on."""
@@ -114,19 +150,10 @@ class Session:
         )
 
     def _keep_best(self) -> None:
-        # After `latest`: killed between the two, the next start does this again. The other way around, a best
-        # checkpoint could be of a future that is then trained differently.
-        if 0 < self.progress.best_step == self.progress.step:
-            metadata = {"step": self.progress.best_step, "validation": self.progress.best_validation}
-            serialization.save(self.run.best, self.state.parameters, metadata)
-
-
-def read_progress(run: RunDirectory) -> Progress:
-    """Where the latest checkpoint stands."""
-    metadata = serialization.read_metadata(run.latest)
-    if metadata.keys() != Progress()._asdict().keys():
-        raise InputError(f"{str(run.latest)!r} is not a checkpoint of a run; remove it to train from the beginning.")
-    return Progress(**metadata)
+        """Write the best checkpoint if this is its step."""
+        best = self.progress.best
+        if best is not None and best.step == self.progress.step:
+            self.run.write_best(serialization.to_arrays(self.state.parameters), best)
 
 
 def micro_batches(config: TrainConfig, dataset: Dataset) -> Batches:
