@@ -16,6 +16,11 @@ from fivo.training.window import Window
 
 CHECKPOINT_SECONDS = 30.0
 
+
+class Stopped(Exception):
+    """Training was asked to stop, and a checkpoint of the step that it had reached was saved."""
+
+
 Report = Callable[[dict[str, Any]], None]
 Probe = Callable[[SequenceModel], dict[str, float]]
 
@@ -28,11 +33,13 @@ def train(
     override: bool = False,
     report: Report = lambda row: None,
     probe: Probe | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Train a run to its end, or continue it; returns what `result.json` holds.
 
     Killed at any instant and started again with the same settings, it ends in the same bits. What `probe` says of the
-    model is added to the metrics at every validation.
+    model is added to the metrics at every validation. `stop` is asked before every step: once it says yes, a checkpoint
+    is saved and `Stopped` raised.
     """
     with RunDirectory(directory) as run, ExitStack() as stack:
         run.check(config, dataset.fingerprint, override=override)
@@ -47,7 +54,7 @@ def train(
         reports = [report]
         if config.tensorboard:
             reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
-        _run_to_end(session, reports, probe)
+        _run_to_end(session, reports, probe, stop)
         result = {
             "steps": session.progress.step,
             "best_step": session.progress.best_step,
@@ -60,12 +67,15 @@ def train(
         return result
 
 
-def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) -> None:
+def _run_to_end(session: Session, reports: list[Report], probe: Probe | None, stop: Callable[[], bool]) -> None:
     config = session.config
     started = time.monotonic() - session.progress.seconds
     saved = time.monotonic()
-    window = Window(session.trainer)
+    window = Window(session.trainer, session.progress.unlogged)
     while not session.finished:
+        if stop():
+            session.pause(window, time.monotonic() - started)
+            raise Stopped
         window.metrics.append(session.advance())
         step = session.progress.step
         validate = step % config.validate_every == 0 or step == config.steps
@@ -80,7 +90,7 @@ def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) ->
             if probe is not None:
                 row |= probe(session.trainer.model(session.state))
         row["seconds"] = time.monotonic() - started
-        session.progress = session.progress._replace(seconds=row["seconds"])
+        session.progress = session.progress._replace(seconds=row["seconds"], unlogged=())
         session.run.append_metrics(row)
         if validate or time.monotonic() - saved > CHECKPOINT_SECONDS:
             session.save()

@@ -14,6 +14,7 @@ from fivo.training.config import TrainConfig
 from fivo.training.run_directory import RunDirectory
 from fivo.training.scoring import device_batch, nats_per_step, score, scoring_plan
 from fivo.training.step import Metrics, Trainer
+from fivo.training.window import Window
 
 PASSES = 20
 """Validations that a run is expected to have, when shapes are chosen for them."""
@@ -28,6 +29,8 @@ class Progress(NamedTuple):
     best_validation: float | None = None
     seconds: float = 0.0
     compilations: int = 0
+    unlogged: tuple[tuple[float, ...], ...] = ()
+    """Metrics of the steps since the last line, where a run was paused between two lines."""
 
 
 class Session:
@@ -88,6 +91,15 @@ class Session:
         self.saved_step = self.progress.step
         self._keep_best()
 
+    def pause(self, window: Window, seconds: float) -> None:
+        """A checkpoint of any step, also between two lines of metrics; none of a state that is not finite."""
+        bad = window.first_bad(self.progress.step)
+        if bad is not None:
+            raise self.failure(*bad)
+        if self.progress.step > self.saved_step:
+            self.progress = self.progress._replace(seconds=seconds, unlogged=window.unlogged())
+            self.save()
+
     def restore(self) -> None:
         """Go on from the latest checkpoint, if there is one."""
         if not self.run.latest.exists():
@@ -124,9 +136,10 @@ class Session:
 def read_progress(run: RunDirectory) -> Progress:
     """Where the latest checkpoint stands."""
     metadata = serialization.read_metadata(run.latest)
-    if metadata.keys() != Progress()._asdict().keys():
+    unlogged = tuple(tuple(row) for row in metadata.pop("unlogged", ()))
+    if metadata.keys() | {"unlogged"} != Progress()._asdict().keys():
         raise InputError(f"{str(run.latest)!r} is not a checkpoint of a run; remove it to train from the beginning.")
-    return Progress(**metadata)
+    return Progress(**metadata, unlogged=unlogged)
 
 
 def micro_batches(config: TrainConfig, dataset: Dataset) -> Batches:
