@@ -2,12 +2,10 @@
 
 import os
 import pickle
-import subprocess
 
 import pytest
 
 from tests.cli.commands import run
-from tests.music import command_line, environment
 from tests.sentences import assert_one_sentence
 
 
@@ -69,12 +67,3 @@ def test_a_stop_by_hand_is_one_sentence(capsys, monkeypatch):
     outcome = run(capsys, "data", "list")
     assert outcome.code == 130
     assert outcome.err == "fivo: Interrupted.\n"
-
-
-def test_a_reader_that_has_gone_is_no_mistake(cache):
-    with subprocess.Popen(
-        command_line("data", "list"), env=environment(cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        process.stdout.close()
-        said = process.stderr.read()
-    assert (process.returncode, said) == (1, b"")
