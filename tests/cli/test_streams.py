@@ -1,6 +1,5 @@
 """Standard streams that are plain, full, closed or gone: a sentence or silence, never a traceback."""
 
-import os
 import subprocess
 from pathlib import Path
 
