@@ -67,3 +67,22 @@ def test_a_stop_by_hand_is_one_sentence(capsys, monkeypatch):
     outcome = run(capsys, "data", "list")
     assert outcome.code == 130
     assert outcome.err == "fivo: Interrupted.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first", "names"),
+    [
+        (["trian"], "train", 9),
+        (["compare"], "compare-gradients", 9),
+        (["data", "chek"], "check", 3),
+        (["xyzzy"], None, 9),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_an_unknown_command_names_all_there_are_and_the_nearest_first(capsys, arguments, first, names):
+    said = run(capsys, *arguments).err.rstrip("\n")
+    assert_one_sentence(said, f"{arguments[-1]!r} is not a command")
+    listed = said.partition("` knows ")[2].partition(";")[0].split(", ")
+    assert len(set(listed)) == names
+    assert first is None or listed[0] == first
+    assert (f"did you mean {first!r}?" in said) == (first is not None)
