@@ -10,6 +10,7 @@ from fivo.data import Dataset
 from fivo.models import SequenceModel
 from fivo.training.config import TrainConfig
 from fivo.training.events import EventWriter
+from fivo.training.memory_estimate import check_memory
 from fivo.training.run_directory import RunDirectory
 from fivo.training.session import Session
 from fivo.training.window import Window
@@ -41,6 +42,7 @@ def train(
     model is added to the metrics at every validation. `stop` is asked before every step: once it says yes, a checkpoint
     is saved and `Stopped` raised.
     """
+    check_memory(config, dataset)
     with RunDirectory(directory) as run, ExitStack() as stack:
         run.check(config, dataset.fingerprint, override=override)
         session = Session(config, run, dataset)
