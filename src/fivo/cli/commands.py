@@ -44,7 +44,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
         _refuse(str(error))
     except CycloptsError as error:
         _refuse(sentence_of(error, app))
-    except interrupts.Stopped as stop:
+    except interrupts.EndRequested as stop:
         interrupts.leave(stop.number)
     except KeyboardInterrupt:  # only where nobody watches for signals, as `fivo.__main__` does
         complain("Interrupted.")

@@ -31,7 +31,7 @@ _patience: dict[int, float] = {}
 _leaving = threading.Lock()
 
 
-class Stopped(BaseException):
+class EndRequested(BaseException):
     """Carries a command that was asked to end out to where it is ended."""
 
     def __init__(self, number: int) -> None:
@@ -60,7 +60,7 @@ def asked() -> bool:
 def check() -> None:
     """Stop here if the process was asked to end."""
     if _asked:
-        raise Stopped(_asked[0])
+        raise EndRequested(_asked[0])
 
 
 @contextmanager
