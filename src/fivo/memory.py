@@ -1,6 +1,6 @@
-"""Memory for training, which takes and frees megabytes at every step: in large pages, and kept for the next step.
+"""Malloc settings for training, which allocates and frees megabytes at every step: use huge pages, and keep them.
 
-glibc reads these settings when a process begins; other systems ignore them.
+glibc reads them only at start-up; other systems ignore them.
 """
 
 import sys
@@ -11,6 +11,6 @@ KEEPING = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:glibc.malloc.trim_thre
 
 
 def keeping_memory(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment to start a process with; what the user has set stays."""
+    """An environment with the settings for a new process; the user's own settings take precedence."""
     wanted = {VARIABLE: KEEPING} if sys.platform.startswith("linux") else {}
     return {**wanted, **environment}

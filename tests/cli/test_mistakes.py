@@ -2,12 +2,10 @@
 
 import os
 import pickle
-import subprocess
 
 import pytest
 
 from tests.cli.commands import run
-from tests.music import command_line, environment
 from tests.sentences import assert_one_sentence
 
 
@@ -61,20 +59,30 @@ def test_one_sentence_and_exit_code_two(capsys, folder, arguments, parts):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_a_stop_by_hand_says_how_to_go_on(capsys, monkeypatch):
+def test_a_stop_by_hand_is_one_sentence(capsys, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("fivo.data.list_datasets", interrupted)
     outcome = run(capsys, "data", "list")
     assert outcome.code == 130
-    assert_one_sentence(outcome.err.rstrip("\n"), "same command")
+    assert outcome.err == "fivo: Interrupted.\n"
 
 
-def test_a_reader_that_has_gone_is_no_mistake(cache):
-    with subprocess.Popen(
-        command_line("data", "list"), env=environment(cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        process.stdout.close()
-        said = process.stderr.read()
-    assert (process.returncode, said) == (1, b"")
+@pytest.mark.parametrize(
+    ("arguments", "first", "names"),
+    [
+        (["trian"], "train", 9),
+        (["compare"], "compare-gradients", 9),
+        (["data", "chek"], "check", 3),
+        (["xyzzy"], None, 9),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_an_unknown_command_names_all_there_are_and_the_nearest_first(capsys, arguments, first, names):
+    said = run(capsys, *arguments).err.rstrip("\n")
+    assert_one_sentence(said, f"{arguments[-1]!r} is not a command")
+    listed = said.partition("` knows ")[2].partition(";")[0].split(", ")
+    assert len(set(listed)) == names
+    assert first is None or listed[0] == first
+    assert (f"did you mean {first!r}?" in said) == (first is not None)

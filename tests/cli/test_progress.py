@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fivo.cli.progress import Bar, TrainingProgress
+from fivo.cli.progress import Bar, TrainingProgress, summary
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_training_shows_rate_time_left_and_the_last_bounds(capsys, clock):
 
 def test_how_it_ended(capsys, tmp_path):
     result = {"steps": 40, "seconds": 61.0, "best_validation": -8.12345, "best_step": 30, "stopped_early": True}
-    TrainingProgress(100).summary(tmp_path, result)
+    summary(tmp_path, result)
     said = capsys.readouterr().out
     assert "stopped early" in said
     assert "-8.1235 nats per step at step 30" in said

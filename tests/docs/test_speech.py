@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fivo.cli import app
+from fivo.cli.commands import app
 from fivo.data import load
 from tests.cli.commands import run
 from tests.music import cache as cache

@@ -22,28 +22,28 @@ def compare_gradients(
     seed: int = 0,
     data_dir: Path | None = None,
 ) -> None:
-    """Train the same VRNN by FIVO with several gradients, and plot how far each gets.
+    """Train the same VRNN with FIVO and several gradient estimators, and plot how far each gets.
 
     Parameters
     ----------
     out
-        Where runs, plot and table go.
+        Where to put the runs, the plot and the table.
     dataset
         A name (see `fivo data list`) or a path.
     gradients
-        Gradients separated by commas, each with its baseline behind a colon.
+        Gradient estimators separated by commas, each with its baseline after a colon.
     particles
-        N in training; curves of validation show FIVO with 128 particles.
+        Number of particles in training; validation uses FIVO with 128 particles.
     hidden
-        Units of every network and of the latent state.
+        Units in every network, and dimension of the latent state.
     learning_rate
         Adam's learning rate.
     steps
-        Optimiser steps of each run.
+        Optimizer steps of each run.
     seed
-        Of everything random.
+        Random seed.
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     """
     from fivo.caching import compilation_cache
     from fivo.data import load
@@ -67,8 +67,9 @@ def compare_gradients(
 
 def compare(data: "Dataset", out: Path, gradients: list[str], settings: dict[str, Any]) -> dict[str, Any]:
     """Train with each gradient; leaves runs, a plot and a table, and returns the table."""
+    from fivo.cli.training import train_with_progress
     from fivo.files import write_atomically
-    from fivo.training import RunDirectory, make_config, train
+    from fivo.training import RunDirectory, make_config
 
     configs = {}
     for name in gradients:
@@ -77,8 +78,7 @@ def compare(data: "Dataset", out: Path, gradients: list[str], settings: dict[str
     metrics, table = {}, {}
     for name, config in configs.items():
         directory = out / name.replace(":", "-")
-        with _progress(settings["steps"], name) as progress:
-            result = train(config, directory, data, report=progress)
+        result = train_with_progress(config, directory, data, label=f"training with the {name} gradient")
         metrics[name] = RunDirectory(directory).metrics()
         table[name] = {"validation": result["best_validation"], "step": result["best_step"]}
     winner = max(table, key=lambda name: table[name]["validation"])
@@ -87,12 +87,6 @@ def compare(data: "Dataset", out: Path, gradients: list[str], settings: dict[str
     _plot(out / "curves.svg", metrics)
     _print(data.name, table, winner, out)
     return comparison
-
-
-def _progress(steps: int, name: str) -> Any:
-    from fivo.cli.progress import TrainingProgress
-
-    return TrainingProgress(steps, f"training with the {name} gradient")
 
 
 def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
@@ -115,12 +109,13 @@ def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _print(name: str, table: dict[str, dict[str, Any]], winner: str, out: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from fivo.cli.output import console
 
     shown = Table("gradient", f"best FIVO_{PARTICLES}", "at step", title=f"{name}, validation, nats per timestep")
     for gradient, row in table.items():
         shown.add_row(gradient, f"{row['validation']:.3f}", str(row["step"]))
-    console = Console()
-    console.print(shown)
-    console.print(f"best: {winner}; plot {out / 'curves.svg'}, runs in {out}", soft_wrap=True)
+    screen = console()
+    screen.print(shown)
+    screen.print(f"best: {winner}; plot {out / 'curves.svg'}, runs in {out}", soft_wrap=True)

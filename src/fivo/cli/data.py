@@ -5,21 +5,23 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from fivo.cli.output import say
+
 app = App(name="data", help="List, check and fetch datasets.", result_action="return_value")
 
 
 @app.command(name="list")
 def list_(*, data_dir: Path | None = None) -> None:
-    """The datasets known by name, and where they were found.
+    """List the datasets known by name, and where they were found.
 
     Parameters
     ----------
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     """
-    from rich.console import Console
     from rich.table import Table
 
+    from fivo.cli.output import console
     from fivo.data import list_datasets
 
     table = Table("name", "what", "train", "valid", "test", "found")
@@ -28,10 +30,10 @@ def list_(*, data_dir: Path | None = None) -> None:
         table.add_row(
             entry.name, entry.title, *counts, str(entry.path) if entry.path else f"no: fivo data fetch {entry.name}"
         )
-    console = Console()
-    console.print(table)
-    console.print("train, valid and test: sequences / frames. A path to a pickle, .mat, .npz or MIDI folder works too.")
-    console.print(
+    screen = console()
+    screen.print(table)
+    screen.print("train, valid and test: sequences / frames. A path to a pickle, .mat, .npz or MIDI folder works too.")
+    screen.print(
         "Speech: a folder of recordings; TIMIT is licensed, `fivo data check timit --from FOLDER` checks a copy."
     )
 
@@ -42,29 +44,29 @@ def check(
     source: Annotated[Path | None, Parameter(name="--from")] = None,
     data_dir: Path | None = None,
 ) -> None:
-    """Read datasets completely and verify counts and checksums.
+    """Read datasets in full and verify their counts and checksums.
 
     Parameters
     ----------
     names
-        Names or paths; without any, every known set that is present.
+        Names or paths. [every known dataset that is present]
     source
         The folder of your copy of TIMIT, as in `fivo data check timit --from FOLDER`.
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     """
     from fivo.data import check as check_datasets
     from fivo.errors import InputError
 
     if source is not None and "timit" not in names:
         raise InputError(
-            f"got --from {str(source)!r} without the name it is for; say `fivo data check timit --from FOLDER`."
+            f"--from needs the name timit, got {str(source)!r} alone; use `fivo data check timit --from FOLDER`."
         )
     others = [name for name in names if name != "timit"]
     results = check_datasets(*others, data_dir=data_dir) if others or not names else []
     for result in results:
         if result.counts is not None:
-            print(f"{result.name}: good ({_shown(result.counts)})")
+            say(f"{result.name}: good ({_shown(result.counts)})")
     problems = [result.problem for result in results if result.problem is not None]
     if "timit" in names:
         problems += _timit_problems(source, data_dir)
@@ -78,7 +80,7 @@ def _timit_problems(source: Path | None, data_dir: Path | None) -> list[str]:
     outcome = check_timit(source, data_dir=data_dir)
     if outcome.dataset is not None and outcome.dataset.scaling is not None:
         scaling = outcome.dataset.scaling
-        print(
+        say(
             f"timit: the released split ({_shown(outcome.dataset.counts)}), training mean {scaling.mean:.6f}, "
             f"standard deviation {scaling.deviation:.6f}" + ("" if outcome.differences else ": good")
         )
@@ -98,14 +100,14 @@ def fetch(
     source: Annotated[str | None, Parameter(name="--from")] = None,
     data_dir: Path | None = None,
 ) -> None:
-    """Download a dataset, resuming a broken download, and verify it before it appears.
+    """Download a dataset, resuming a partial download, and verify its checksum.
 
     Parameters
     ----------
     name
         The dataset's name.
     source
-        A file or an http(s) address to take it from instead of the default source.
+        A file or an http(s) address to use instead of the default source.
     data_dir
         Where to put it.
     """
@@ -114,4 +116,4 @@ def fetch(
 
     with Bar(f"fetching {name}") as bar:
         result = fetch_dataset(name, source, data_dir, lambda done, total: bar.update(done, total=total))
-    print(f"{name} is at {result.path}" + ("" if result.source else " (it was there already)"))
+    say(f"{name} is at {result.path}" + ("" if result.source else " (it was there already)"))

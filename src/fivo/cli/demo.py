@@ -14,16 +14,16 @@ LENGTH = 64
 
 
 def demo(*, out: Path = Path("build/demo"), steps: int = 2000, seed: int = 0) -> None:
-    """Train the same VRNN on Bach's chorales with the ELBO, IWAE and FIVO at equal budgets, and listen to the result.
+    """Train the same VRNN on Bach's chorales with the ELBO, IWAE and FIVO at equal cost, and sample a piece of music.
 
     Parameters
     ----------
     out
-        Where runs, plot, table and music go.
+        Where to put the runs, the plot, the table and the music.
     steps
-        Optimiser steps of each run.
+        Optimizer steps of each run.
     seed
-        Of everything random.
+        Random seed.
     """
     from fivo.caching import compilation_cache
     from fivo.data import load
@@ -59,11 +59,11 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
 
 
 def _train(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
-    from fivo.cli.progress import TrainingProgress
-    from fivo.training import make_config, train
+    from fivo.cli.training import train_with_progress
+    from fivo.training import make_config
 
-    with TrainingProgress(settings["steps"], f"training with {settings['bound'].upper()}") as progress:
-        train(make_config({"dataset": data.name, **settings}), out, data, report=progress)
+    label = f"training with {settings['bound'].upper()}"
+    train_with_progress(make_config({"dataset": data.name, **settings}), out, data, label=label)
 
 
 def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
@@ -80,18 +80,19 @@ def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _print(name: str, results: dict[str, dict[str, Any]], out: Path, seconds: float) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from fivo.cli.output import console
 
     headings = ["trained with", "ELBO", f"IWAE_{PARTICLES}", f"FIVO_{PARTICLES}", "reported"]
     table = Table(*headings, title=f"{name}, test, nats per timestep (higher is better)")
     for bound, result in results.items():
         values = [f"{row['nats_per_step']:.3f} ± {row['standard_error']:.3f}" for row in result["bounds"].values()]
         table.add_row(bound.upper(), *values, f"{result['reported']['nats_per_step']:.3f}")
-    console = Console()
-    console.print(table)
-    console.print("reported: FIVO for the model trained with FIVO, the maximum over bounds for the others")
-    console.print(
+    screen = console()
+    screen.print(table)
+    screen.print("reported: FIVO for the model trained with FIVO, the maximum over bounds for the others")
+    screen.print(
         f"{seconds:.0f} s; plot {out / 'bounds.svg'}, music {out / 'piece.wav'} (.mid, .png), runs in {out}",
         soft_wrap=True,
     )

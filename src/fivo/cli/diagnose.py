@@ -21,32 +21,32 @@ def diagnose(
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     data_dir: Path | None = None,
 ) -> None:
-    """How tight a run's bound is, and what limits it: its proposal, its particles, or the model.
+    """Show how tight a run's bound is, and what limits it: the proposal, the number of particles, or the model.
 
     Parameters
     ----------
     run
         The run's directory.
     particles
-        Numbers of particles to compare, separated by commas; the run's own is added.
+        Numbers of particles to compare, separated by commas; the run's own number is added.
     split
         train, valid or test.
     sequences
-        How many sequences of the split, evenly chosen.
+        Number of sequences to use, evenly spread over the split.
     repeats
-        Independent filters of each, for variances and standard errors.
+        Independent filters per sequence, for variances and standard errors.
     lineage
-        Whose particles to draw: SPLIT:INDEX.
+        The sequence whose particles are drawn: SPLIT:INDEX.
     lineage_particles
-        How many particles to draw.
+        Number of particles to draw.
     seed
-        Of everything random.
+        Random seed.
     out
-        Where diagnosis.json, diagnosis.svg and lineage.svg go. [RUN/diagnosis]
+        Where to put diagnosis.json, diagnosis.svg and lineage.svg. [RUN/diagnosis]
     as_json
         Print one JSON object instead of a table.
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     """
     import msgspec
 
@@ -88,7 +88,7 @@ def _numbers(particles: str) -> list[int]:
     try:
         return [int(part) for part in particles.split(",")]
     except ValueError:
-        raise InputError(f"got --particles {particles!r} where numbers separated by commas were expected.") from None
+        raise InputError(f"--particles must be numbers separated by commas, got {particles!r}.") from None
 
 
 def _sequence(lineage: str) -> tuple[str, int]:
@@ -96,7 +96,7 @@ def _sequence(lineage: str) -> tuple[str, int]:
 
     split, _, index = lineage.partition(":")
     if not index.isdigit():
-        raise InputError(f"got --lineage {lineage!r} where SPLIT:INDEX was expected, say test:3.")
+        raise InputError(f"--lineage must be SPLIT:INDEX, such as test:3, got {lineage!r}.")
     return split, int(index)
 
 
@@ -133,8 +133,9 @@ def _plot(path: Path, result: dict[str, Any]) -> None:
 
 
 def _print(result: dict[str, Any], folder: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from fivo.cli.output import console
 
     config = result["config"]
     # Two tables, so that no number is cut on a terminal of eighty columns.
@@ -158,9 +159,9 @@ def _print(result: dict[str, Any], folder: Path) -> None:
             f"{row['resampled']:.2f}",
             f"{row['kl']:.3f}",
         )
-    console = Console()
-    console.print(tightness)
-    console.print(filtering)
+    screen = console()
+    screen.print(tightness)
+    screen.print(filtering)
     for sentence in result["verdict"]["sentences"]:
-        console.print(sentence)
-    console.print(f"wrote diagnosis.json, diagnosis.svg and lineage.svg to {folder}", soft_wrap=True)
+        screen.print(sentence)
+    screen.print(f"wrote diagnosis.json, diagnosis.svg and lineage.svg to {folder}", soft_wrap=True)

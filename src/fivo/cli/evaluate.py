@@ -22,7 +22,7 @@ def evaluate(
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     data_dir: Path | None = None,
 ) -> None:
-    """Bounds of a run's best model: the sum of log p-hat over a split by the sum of its lengths.
+    """Compute bounds of a run's best model: the sum of log p-hat over a split, divided by the sum of its lengths.
 
     Parameters
     ----------
@@ -31,25 +31,25 @@ def evaluate(
     split
         train, valid or test.
     particles
-        N of every bound; the ELBO averages over N samples.
+        Number of particles of every bound; the ELBO averages over as many samples.
     bounds
-        Which bounds, separated by commas.
+        The bounds to compute, separated by commas.
     repeats
         Independent evaluations, for the standard error.
     seed
-        Of the evaluations.
+        Random seed.
     batch_size
-        Sequences scored at once; fewer take less memory, the estimates are the same. [as many as fit]
+        Sequences evaluated at once; fewer take less memory and give the same estimates. [as many as fit]
     resampling
-        How FIVO draws ancestors. [as in training]
+        Resampling scheme of FIVO. [as in training]
     relative_to
-        A baseline to compare with in nats per sequence: a run's directory, or a file of what --json printed for it.
+        A baseline to compare with, in nats per sequence: the directory of a run, or a file with its --json output.
     sequences
-        Also give the estimate of every sequence (with --json).
+        Also print the estimate for every sequence (with --json).
     as_json
         Print one JSON object instead of a table.
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     """
     from fivo.caching import compilation_cache
     from fivo.cli.progress import Bar
@@ -90,9 +90,10 @@ def evaluate(
 
 
 def print_table(result: dict[str, Any]) -> None:
-    """The bounds for a person."""
-    from rich.console import Console
+    """Print the bounds as a table."""
     from rich.table import Table
+
+    from fivo.cli.output import console
 
     config = result["config"]
     trained = f"trained with {config['bound'].upper()} (N = {config['particles']})"
@@ -106,15 +107,15 @@ def print_table(result: dict[str, Any]) -> None:
         error = "" if row["standard_error"] is None else f"{row['standard_error']:.4f}"
         cells = [f"{row['nats_per_step']:.4f}", error, f"{row['nats_per_sequence']:.2f}"]
         table.add_row(name.upper(), *cells, *([f"{row['raw_nats_per_sequence']:.2f}"] if raw else []))
-    console = Console()
-    console.print(table)
+    screen = console()
+    screen.print(table)
     reported = result["reported"]
     rule = "its own bound" if config["bound"] == reported["bound"] == "fivo" else "the maximum over bounds"
-    console.print(f"reported as in the paper ({rule}): {reported['nats_per_step']:.4f} ({reported['bound'].upper()})")
+    screen.print(f"reported as in the paper ({rule}): {reported['nats_per_step']:.4f} ({reported['bound'].upper()})")
     relative = result.get("relative")
     if relative is not None:
         error = "" if relative["standard_error"] is None else f" ± {relative['standard_error']:.1f}"
-        console.print(
+        screen.print(
             f"{relative['nats_per_sequence']:+,.1f}{error} nats per sequence relative to {relative['to']} "
             f"(trained with {relative['trained_with'].upper()}, {relative['bound'].upper()})",
             soft_wrap=True,

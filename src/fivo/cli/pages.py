@@ -1,4 +1,4 @@
-"""Heavy commands start anew with settings of memory that hold from a process's beginning."""
+"""Re-execute heavy commands with malloc tunables, which glibc reads only at start-up."""
 
 import os
 import sys
@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from fivo.memory import VARIABLE, keeping_memory
 
 HEAVY = ("train", "evaluate", "demo")
-"""The jobs of a sweep are given theirs by what launches them."""
+"""The jobs of a sweep get theirs from the process that launches them."""
 
 
 def large_pages() -> None:
-    """Start a heavy command anew, with memory in large pages that is kept."""
+    """Re-execute a heavy command so that it uses huge pages and keeps them between steps."""
     environment = wanted_environment(sys.argv, os.environ)
     if environment is not None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
 def wanted_environment(arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, str] | None:
-    """The environment to start anew with, or None where this process will do."""
+    """The environment to re-execute with, or None if this process will do."""
     heavy = len(arguments) > 1 and arguments[1] in HEAVY and not {"--help", "-h"} & set(arguments)
     if not heavy or VARIABLE in environment:
         return None

@@ -1,12 +1,12 @@
 """Progress on a terminal, and quiet lines where there is none."""
 
-import sys
 import time
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from fivo.cli.output import console, note, printable, say
 
 QUIET_SECONDS = 10.0
 
@@ -18,13 +18,16 @@ class Bar:
 
     def __init__(self, label: str, total: int | None = None) -> None:
         self.label, self.total = label, total
-        console = Console(stderr=True)
-        self.live = console.is_terminal
+        screen = console(stderr=True)
+        self.live = screen.is_terminal
         self.spoke = time.monotonic()
         self.first: tuple[int, float] | None = None
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}")
-        self.progress = Progress(*columns, console=console, disable=not self.live, transient=True)
-        self.task = self.progress.add_task(label, total=total, note="")
+        label_column, note_column = (
+            TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]")
+        )
+        columns = label_column, BarColumn(), MofNCompleteColumn(), note_column
+        self.progress = Progress(*columns, console=screen, disable=not self.live, transient=True)
+        self.task = self.progress.add_task(printable(label), total=total, note="")
 
     def __enter__(self: AnyBar) -> AnyBar:
         self.progress.start()
@@ -33,15 +36,16 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def update(self, done: int, *, total: int | None = None, rate: float | None = None, note: str = "") -> None:
-        """Say how far things are; `rate` is how much is done in a second, measured here if not given."""
+    def update(self, done: int, *, total: int | None = None, rate: float | None = None, detail: str = "") -> None:
+        """Show how much is done; `rate` is how much is done in a second, measured here if not given."""
         self.total = self.total if total is None else total
-        note = ", ".join(part for part in (self._left(done, rate), note) if part)
-        self.progress.update(self.task, completed=done, total=self.total, note=note, description=self.label)
+        detail = ", ".join(part for part in (self._left(done, rate), detail) if part)
+        label = printable(self.label)
+        self.progress.update(self.task, completed=done, total=self.total, note=detail, description=label)
         now = time.monotonic()
         if not self.live and (now - self.spoke > QUIET_SECONDS or done == self.total):
             of = "" if self.total is None else f"/{self.total}"
-            print(f"{self.label} {done}{of}" + (f", {note}" if note else ""), file=sys.stderr, flush=True)
+            note(f"{self.label} {done}{of}" + (f", {detail}" if detail else ""))
             self.spoke = now
 
     def _left(self, done: int, rate: float | None) -> str:
@@ -67,15 +71,16 @@ class TrainingProgress(Bar):
     def __call__(self, row: dict[str, Any]) -> None:
         self.validation = row.get("validation", self.validation)
         rate = row["steps_per_second"]
-        note = f"{rate:.1f} steps/s, bound {row['bound']:.3f}"
+        detail = f"{rate:.1f} steps/s, bound {row['bound']:.3f}"
         if self.validation is not None:
-            note += f", validation {self.validation:.3f}"
-        self.update(row["step"], rate=rate, note=note)
+            detail += f", validation {self.validation:.3f}"
+        self.update(row["step"], rate=rate, detail=detail)
 
-    def summary(self, out: Path, result: dict[str, Any]) -> None:
-        """What training ended with."""
-        why = "stopped early (no improvement)" if result["stopped_early"] else "done"
-        print(
-            f"{why} after {result['steps']} steps and {result['seconds']:.0f} s; best validation bound "
-            f"{result['best_validation']:.4f} nats per step at step {result['best_step']}; everything is in {out}"
-        )
+
+def summary(out: Path, result: dict[str, Any]) -> None:
+    """Say what training ended with."""
+    why = "stopped early (no improvement)" if result["stopped_early"] else "done"
+    say(
+        f"{why} after {result['steps']} steps and {result['seconds']:.0f} s; best validation bound "
+        f"{result['best_validation']:.4f} nats per step at step {result['best_step']}; everything is in {out}"
+    )

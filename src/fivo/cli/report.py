@@ -13,29 +13,30 @@ def report(
     format: Literal["html", "md", "csv", "latex", "json"] = "html",
     audio: Annotated[bool, Parameter(negative="--no-audio")] = True,
 ) -> None:
-    """One page that needs nothing else, or tables alone, from what sweeps and runs left.
+    """Write one self-contained page, or only the tables, from the results of sweeps and runs.
 
     Parameters
     ----------
     runs
-        Directories of sweeps or runs, or summaries (NAME.json) of sweeps; parts of one experiment are joined, and where
-        several have a cell the last one counts.
+        Directories of sweeps or runs, or summaries (NAME.json) of sweeps. Parts of one experiment are joined; where
+        several have the same cell, the last one counts.
     out
-        The file to write. [tables go to standard output]
+        The file to write. [tables are printed]
     format
-        A page, tables as Markdown, CSV or LaTeX, or the joined summary of one experiment as JSON.
+        A page, the tables as Markdown, CSV or LaTeX, or the joined summary of one experiment as JSON.
     audio
-        Music to listen to on the page.
+        Put music to listen to on the page.
     """
+    from fivo.cli.output import say, say_lines
     from fivo.errors import InputError
     from fivo.files import write_atomically
     from fivo.report import as_csv, as_json, as_latex, as_markdown, read_sources, report_page
     from fivo.report.damage import refusing_damage
 
     if not runs:
-        raise InputError("got no runs where at least one directory was expected; give that of a sweep, say runs/music.")
+        raise InputError("no runs were given; give the directory of at least one sweep or run, such as runs/music.")
     if out is None and format == "html":
-        raise InputError("got no --out where the page's file was expected; name it report.html, say.")
+        raise InputError("a page needs --out; use --out report.html, for example.")
     sources = read_sources(runs)
     if format == "html":
         text = report_page(sources, audio=audio)
@@ -47,7 +48,10 @@ def report(
             text = written(*sources.summaries)
     content = text.encode(errors="replace")  # names of files may be no text
     if out is None:
-        sys.stdout.buffer.write(content)
+        if sys.stdout.isatty():
+            say_lines(text)
+        else:
+            sys.stdout.buffer.write(content)
     else:
         write_atomically(out, content)
-        print(f"wrote {out}: {len(sources.summaries)} experiments, {len(sources.runs)} runs, {len(text) / 1e6:.1f} MB")
+        say(f"wrote {out}: {len(sources.summaries)} experiments, {len(sources.runs)} runs, {len(text) / 1e6:.1f} MB")

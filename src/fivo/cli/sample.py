@@ -22,7 +22,7 @@ def sample(
     tempo: int = 100,
     data_dir: Path | None = None,
 ) -> None:
-    """New music or speech from a run's best model.
+    """Sample new music or speech from a run's best model.
 
     Music is written as MIDI, WAV and a picture of the pianoroll; speech as WAV at the rate and level of the recordings.
 
@@ -31,19 +31,19 @@ def sample(
     run
         The run's directory.
     out
-        The MIDI file (the .wav and .png stand beside it), or the WAV file of a run trained on recordings.
+        The MIDI file to write (a .wav and a .png are put next to it), or the WAV file for a run trained on recordings.
     length
-        How many new time steps or frames.
+        Number of new time steps or frames.
     prefix
-        What to continue: SPLIT:INDEX of the run's data (test:3), a MIDI file, or a recording.
+        What to continue: SPLIT:INDEX in the run's data (such as test:3), a MIDI file, or a recording.
     prefix_length
-        How many steps or frames of the prefix to keep. [all]
+        Number of steps or frames of the prefix to keep. [all]
     seed
-        Of the sample.
+        Random seed.
     tempo
         Quarter notes per minute, for music.
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     """
     import jax
     import numpy as np
@@ -55,16 +55,14 @@ def sample(
 
     if out.suffix not in sum(SUFFIXES.values(), ()):
         raise InputError(
-            f"got --out {str(out)!r} where a file ending in .mid (music) or .wav (speech) was expected; name it "
-            "piece.mid, say."
+            f"--out must end in .mid (music) or .wav (speech), got {str(out)!r}; use piece.mid, for example."
         )
     compilation_cache()
     trained = open_run(run, data_dir=data_dir)
     kind = trained.dataset.kind
     if out.suffix not in SUFFIXES[kind]:
         raise InputError(
-            f"got --out {str(out)!r} where a {SUFFIXES[kind][0]} file was expected: {str(run)!r} was trained on "
-            f"{kind} data."
+            f"--out must end in {SUFFIXES[kind][0]}, as {str(run)!r} was trained on {kind} data, got {str(out)!r}."
         )
     given = None if prefix is None else _prefix(prefix, prefix_length, trained.dataset)
     new = draw(trained.model, length, key=jax.random.key(seed), prefix=given)
@@ -76,16 +74,18 @@ def sample(
 
 
 def _write_music(out: Path, piece: "np.ndarray", dataset: "Dataset", tempo: int, prefix: int) -> None:
+    from fivo.cli.output import say
     from fivo.report import write_midi, write_pianoroll, write_wav
 
     steps = max(1, round(dataset.steps_per_quarter or 1))
     write_midi(out, piece, steps_per_quarter=steps, tempo=tempo)
     write_wav(out.with_suffix(".wav"), piece, steps_per_quarter=steps, tempo=tempo)
     write_pianoroll(out.with_suffix(".png"), piece, prefix=prefix)
-    print(f"wrote {out}, {out.with_suffix('.wav')} and {out.with_suffix('.png')}: {len(piece)} steps")
+    say(f"wrote {out}, {out.with_suffix('.wav')} and {out.with_suffix('.png')}: {len(piece)} steps")
 
 
 def _write_speech(out: Path, frames: "np.ndarray", dataset: "Dataset") -> None:
+    from fivo.cli.output import say
     from fivo.data import Scaling, as_samples
     from fivo.report import write_samples
 
@@ -94,7 +94,7 @@ def _write_speech(out: Path, frames: "np.ndarray", dataset: "Dataset") -> None:
     write_samples(out, samples / 32767, dataset.sample_rate)
     clipped = int((abs(samples) > 32767).sum())
     note = f", {clipped} samples clipped" if clipped else ""
-    print(f"wrote {out}: {len(frames)} frames, {len(samples) / dataset.sample_rate:.2f} s{note}")
+    say(f"wrote {out}: {len(frames)} frames, {len(samples) / dataset.sample_rate:.2f} s{note}")
 
 
 def _prefix(prefix: str, length: int | None, dataset: "Dataset") -> "np.ndarray":
@@ -104,15 +104,15 @@ def _prefix(prefix: str, length: int | None, dataset: "Dataset") -> "np.ndarray"
     if split in dataset.splits and index.isdigit():
         pieces = dataset.splits[split]
         if int(index) >= len(pieces):
-            raise InputError(f"got the prefix {prefix!r} where {split} has the pieces 0 to {len(pieces) - 1}.")
+            raise InputError(f"--prefix {prefix!r} does not exist: {split} has sequences 0 to {len(pieces) - 1}.")
         frames = pieces[int(index)]
     elif Path(prefix).exists():
         frames = _read(Path(prefix), dataset)
     else:
         what = "a MIDI file" if dataset.kind == "pianoroll" else "a recording"
-        raise InputError(f"got the prefix {prefix!r} where SPLIT:INDEX (say test:3) or {what} was expected.")
+        raise InputError(f"--prefix must be SPLIT:INDEX (such as test:3) or {what}, got {prefix!r}.")
     if length is not None and not 1 <= length <= len(frames):
-        raise InputError(f"got a prefix length of {length} where 1 to {len(frames)} was expected.")
+        raise InputError(f"--prefix-length must be 1 to {len(frames)}, got {length}.")
     return frames[:length]
 
 

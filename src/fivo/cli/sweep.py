@@ -1,9 +1,16 @@
 """`fivo sweep`."""
 
+import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from fivo.experiments.status import Status
+
+GOODBYE_SECONDS = 2.5
+"""How long a sweep may take to end its jobs, wherever they run."""
 
 
 def sweep(
@@ -15,23 +22,25 @@ def sweep(
     out: Path | None = None,
     data_dir: Path | None = None,
 ) -> None:
-    """Run an experiment: what is missing is trained, the best run of each cell is evaluated; the same command goes on.
+    """Run an experiment: train the missing runs and evaluate the best run of each cell. Run it again to resume.
 
     Parameters
     ----------
     file
         The experiment, a TOML file such as experiments/table1.toml.
     only
-        KEY=VALUE ...: only the runs with these settings, say dataset=jsb particles=4 bound=fivo bound=iwae.
+        KEY=VALUE ...: only the runs with these settings, for example dataset=jsb particles=4 bound=fivo bound=iwae.
     workers
-        Runs side by side on this machine, which share its cores out. [one for each core]
+        Number of runs at a time on this machine, which share its cores. [one per core]
     scheduler
-        The address of a Dask scheduler to run on instead, say tcp://host:8786.
+        The address of a Dask scheduler to run on instead, for example tcp://host:8786.
     out
-        Where the runs go; a path that all machines see. [runs/ and the experiment's directory]
+        Where to put the runs; on a cluster, a path that all machines see. [runs/ and the experiment's directory]
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     """
+    from fivo.cli import interrupts
+    from fivo.cli.output import say, say_lines
     from fivo.cli.sweep_progress import SweepProgress
     from fivo.errors import InputError
     from fivo.experiments import check_data, chosen_runs, cluster_executor, local_executor, read_experiment
@@ -40,9 +49,9 @@ def sweep(
     from fivo.report.text import as_markdown
 
     if workers is not None and scheduler is not None:
-        raise InputError("got both --workers and --scheduler where one was expected; leave one out.")
+        raise InputError("--workers and --scheduler cannot be given together; leave one out.")
     if only == []:
-        raise InputError("got --only without KEY=VALUE; give some, or leave it out to run the whole experiment.")
+        raise InputError("--only needs at least one KEY=VALUE; leave it out to run the whole experiment.")
     experiment = read_experiment(file)
     runs = chosen_runs(experiment, only or ())
     out = Path("runs") / experiment.directory if out is None else out
@@ -51,7 +60,16 @@ def sweep(
         check_data(runs, out, data_dir)
     workers = default_workers() if workers is None else workers
     place = local_executor(workers) if scheduler is None else cluster_executor(scheduler)
-    with place as executor, SweepProgress(experiment.document.name) as progress:
+    with (
+        interrupts.patience(GOODBYE_SECONDS, signal.SIGINT, signal.SIGTERM),
+        place as executor,
+        SweepProgress(experiment.document.name) as progress,
+    ):
+
+        def report(status: "Status") -> None:
+            interrupts.check()
+            progress.show(status)
+
         summary, failures = run_sweep(
             experiment,
             out,
@@ -59,11 +77,12 @@ def sweep(
             runs=runs,
             capacity=workers if scheduler is None else None,
             data_dir=data_dir,
-            report=progress.show,
+            report=report,
         )
     if summary["cells"]:
-        print(as_markdown(summary))
-    print(f"everything is in {out}; for a page: fivo report {out} --out report.html")
+        say_lines(as_markdown(summary))
+        say("")
+    say(f"everything is in {out}; for a page: fivo report {out} --out report.html")
     if failures:
         slug, sentence = next(iter(failures.items()))
         raise InputError(

@@ -1,12 +1,13 @@
 """Progress of a sweep: a line for every running job, and the time left for the whole."""
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.text import Text
+
+from fivo.cli.output import console, note, printable
 
 if TYPE_CHECKING:
     from fivo.experiments.status import Running, Status
@@ -19,8 +20,8 @@ class SweepProgress:
 
     def __init__(self, label: str) -> None:
         self.label = label
-        console = Console(stderr=True)
-        self.live = Live(console=console, transient=True, refresh_per_second=2) if console.is_terminal else None
+        screen = console(stderr=True)
+        self.live = Live(console=screen, transient=True, refresh_per_second=2) if screen.is_terminal else None
         self.spoke, self.said = time.monotonic(), (0, 0)
 
     def __enter__(self) -> "SweepProgress":
@@ -36,9 +37,10 @@ class SweepProgress:
         """Say where the sweep stands."""
         lines = lines_of(self.label, status)
         if self.live is not None:
-            self.live.update(Group(*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines)))
+            self.live.update(Group(*(Text(printable(line), no_wrap=True, overflow="ellipsis") for line in lines)))
         elif time.monotonic() - self.spoke >= QUIET_SECONDS or (status.trained, status.failed) != self.said:
-            print("\n".join(lines), file=sys.stderr, flush=True)
+            for line in lines:
+                note(line)
             self.spoke, self.said = time.monotonic(), (status.trained, status.failed)
 
 

@@ -48,7 +48,7 @@ def train(
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Train a model; the same command continues an interrupted run, to the bit.
+    """Train a model; run the same command again to resume an interrupted run, to the bit.
 
     Parameters
     ----------
@@ -60,57 +60,57 @@ def train(
     model
         The model. [vrnn]
     latent
-        Kind of latent variables; categorical ones need a score gradient. [normal]
+        The kind of latent variables; categorical ones need a score gradient. [normal]
     smoothing
-        Let the proposal read future frames.
+        Let the proposal see future frames.
     bound
-        The objective. [fivo]
+        The training objective. [fivo]
     particles
-        N; the ELBO takes N times the sequences per step instead. [4]
+        Number of particles N; the ELBO instead takes N times as many sequences per step. [4]
     hidden
-        Units of every network and of the latent state. [32]
+        Units in every network, and dimension of the latent state. [32]
     learning_rate
         Adam's learning rate. [3e-4]
     weight_decay
-        Shrink every parameter by this times the learning rate in each step, against overfitting. [0]
+        Weight decay, as in AdamW; helps against overfitting. [0]
     batch_size
         Sequences per step. [4]
     steps
-        Optimiser steps in all. [20000]
+        Optimizer steps in total. [20000]
     seed
-        Of everything random. [0]
+        Random seed. [0]
     resampling
-        How ancestors are drawn; soft, relaxed and transport carry gradients. [multinomial]
+        Resampling scheme; soft, relaxed and transport are differentiable. [multinomial]
     ess_threshold
-        Resample when ESS <= this fraction of N. [0.5]
+        Resample when the effective sample size is at most this fraction of N. [0.5]
     gradient
-        Which terms of the bound's gradient are followed; the paper drops those of resampling. [pathwise]
+        Gradient estimator; the paper's drops the terms that come from resampling. [pathwise]
     baseline
-        What is subtracted from the learning signals of score terms. [none]
+        Control variate of the score terms. [none]
     validate_every
         Steps between validations. [1000]
     validation_particles
-        N of the validation bound; 0 is the training's. [0]
+        Number of particles of the validation bound; 0 means as many as in training. [0]
     patience
-        Validations without improvement before stopping; 0 never stops. [20]
+        Stop after this many validations without improvement; 0 never stops early. [20]
     log_every
-        Steps between lines of metrics.jsonl. [100]
+        Steps between lines in metrics.jsonl. [100]
     tensorboard
         Also write TensorBoard events.
     frame
-        Samples of a frame, for recordings. [200]
+        Samples per frame, for recordings. [200]
     rate
-        Samples a second of the recordings. [16000]
+        Sample rate of the recordings, in Hz. [16000]
     resample
-        Convert recordings of other rates.
+        Convert recordings that have another sample rate.
     split_seed
-        Draws the splits of a folder that has no sub-folders for them. [0]
+        Random seed for splitting a folder that has no sub-folders for the splits. [0]
     config
-        A TOML file with any of these settings; options given here win.
+        A TOML file with any of these settings; options on the command line take precedence.
     data_dir
-        Where datasets are looked up first.
+        Where to look for datasets first.
     override
-        Continue a run with changed settings, say after its loss became NaN.
+        Resume a run with changed settings, for example after its loss became NaN.
     """
     given = {name: value for name, value in locals().items() if value is not None}
     for name in ("out", "config", "data_dir", "override"):
@@ -119,14 +119,12 @@ def train(
     import msgspec
 
     from fivo.caching import compilation_cache
-    from fivo.cli.progress import TrainingProgress
+    from fivo.cli.progress import summary
+    from fivo.cli.training import train_with_progress
     from fivo.training import build_dataset, dataset_setting, make_config, read_config
-    from fivo.training import train as run_training
 
     settings = make_config({**(read_config(config) if config else {}), **given})
     data = build_dataset(settings, data_dir)
     settings = msgspec.structs.replace(settings, dataset=dataset_setting(settings.dataset))
     compilation_cache()
-    with TrainingProgress(settings.steps) as progress:
-        result = run_training(settings, out, data, override=override, report=progress)
-    progress.summary(out, result)
+    summary(out, train_with_progress(settings, out, data, override=override))

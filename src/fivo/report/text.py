@@ -16,6 +16,8 @@ LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
 
 def as_markdown(*summaries: dict[str, Any]) -> str:
     """A table for each experiment: ours ± standard error, the paper's number, the difference."""
@@ -61,7 +63,8 @@ def as_csv(*summaries: dict[str, Any]) -> str:
     fields = ["published", "ours", "standard_error", "difference", "runs_trained", "runs_planned"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["experiment", "place", "unit", *keys, *fields, "reported", "optimistic", "runs", "commit"])
+    header = ["experiment", "place", "unit", *keys, *fields, "reported", "optimistic", "runs", "commit"]
+    writer.writerow([_harmless(name) for name in header])
     for summary in summaries:
         for cell in summary["cells"]:
             chosen = cell["selected"]
@@ -76,8 +79,13 @@ def as_csv(*summaries: dict[str, Any]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    """Text on one line that a spreadsheet does not take for a formula; numbers as they are."""
+    if not isinstance(value, str):
+        return value
+    # Some programs begin a new cell at any control character, also inside quotes.
+    text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", value)
+    formula = text.lstrip()[:1] in ("=", "+", "-", "@") and not NUMBER.fullmatch(text)
+    return f"'{text}" if formula else text
 
 
 def as_latex(*summaries: dict[str, Any]) -> str:

@@ -36,8 +36,13 @@ def build_dataset(config: TrainConfig, data_dir: str | Path | None = None) -> Da
 
 def build_model(config: TrainConfig, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of a configuration."""
+    return model_with(build_emission(dataset), config, key=key)
+
+
+def model_with(emission: Emission, config: TrainConfig, *, key: Key[Array, ""]) -> SequenceModel:
+    """The untrained model of a configuration with an emission that was built before."""
     return MODELS[config.model](
-        build_emission(dataset),
+        emission,
         config.hidden,
         latent=LATENTS[config.latent](config.hidden),
         smoothing=config.smoothing,

@@ -15,12 +15,18 @@ from fivo.models import SequenceModel
 from fivo.runs import Best, Result
 from fivo.training.config import TrainConfig
 from fivo.training.events import EventWriter
+from fivo.training.memory_estimate import check_memory
 from fivo.training.run_directory import RunDirectory
 from fivo.training.session import Session
 from fivo.training.window import Window
 
 CHECKPOINT_SECONDS = 30.0
 logger = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """Training was asked to stop, and a checkpoint of the step that it had reached was saved."""
+
 
 Report = Callable[[dict[str, Any]], None]
 Probe = Callable[[SequenceModel], dict[str, float]]
@@ -34,12 +40,15 @@ def train(
     override: bool = False,
     report: Report = lambda row: None,
     probe: Probe | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Train a run to its end, or continue it; returns what `result.json` holds.
 
     Killed at any instant and started again with the same settings, it ends in the same bits, also if a checkpoint was
-    lost or damaged in the meantime. What `probe` says of the model is added to the metrics at every validation.
+    lost or damaged in the meantime. What `probe` says of the model is added to the metrics at every validation. `stop`
+    is asked before every step: once it says yes, a checkpoint is saved and `Stopped` raised.
     """
+    check_memory(config, dataset)
     with RunDirectory(directory) as run:
         changed = run.check(config, dataset.fingerprint, override=override)
         session = Session(config, run, dataset)
@@ -49,10 +58,10 @@ def train(
                 f"{str(run.best)!r} is lost or damaged; run the command with the old settings, without --override, "
                 "which makes it anew."
             )
-        best = _train(session, report, probe)
+        best = _train(session, report, probe, stop)
         if not session.best_is_kept():
             expected, session = best, session.again()
-            best = _train(session, report, probe)
+            best = _train(session, report, probe, stop)
             if best != expected:
                 logger.warning(
                     "%r came out otherwise than before (%s, not %s); evaluate it again.", str(run.path), best, expected
@@ -70,7 +79,7 @@ def train(
         return msgspec.to_builtins(result)
 
 
-def _train(session: Session, report: Report, probe: Probe | None) -> Best:
+def _train(session: Session, report: Report, probe: Probe | None, stop: Callable[[], bool]) -> Best:
     """Train from where a session stands to the end, with everything on disk agreeing with it first."""
     run, config = session.run, session.config
     if not session.finished:
@@ -83,16 +92,19 @@ def _train(session: Session, report: Report, probe: Probe | None) -> Best:
         reports = [report]
         if config.tensorboard:
             reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
-        _run_to_end(session, reports, probe)
+        _run_to_end(session, reports, probe, stop)
     return session.conclude()
 
 
-def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) -> None:
+def _run_to_end(session: Session, reports: list[Report], probe: Probe | None, stop: Callable[[], bool]) -> None:
     config = session.config
     started = time.monotonic() - session.progress.seconds
     saved = time.monotonic()
-    window = Window(session.trainer)
+    window = Window(session.trainer, session.progress.unlogged)
     while not session.finished:
+        if stop():
+            session.pause(window, time.monotonic() - started)
+            raise Stopped
         window.metrics.append(session.advance())
         step = session.progress.step
         validate = step % config.validate_every == 0 or step == config.steps
@@ -107,7 +119,7 @@ def _run_to_end(session: Session, reports: list[Report], probe: Probe | None) ->
             if probe is not None:
                 row |= probe(session.trainer.model(session.state))
         row["seconds"] = time.monotonic() - started
-        session.note(seconds=row["seconds"])
+        session.note(seconds=row["seconds"], unlogged=())
         session.run.append_metrics(row)
         if validate or time.monotonic() - saved > CHECKPOINT_SECONDS:
             session.save()

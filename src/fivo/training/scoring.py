@@ -83,4 +83,4 @@ def _score(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " 
 @cache
 def _compiled() -> Callable[[Bound, SequenceModel, Batch, Key[Array, " batch"]], Float[Array, " batch"]]:
     """Made at first use: importing a library must not choose a device."""
-    return eqx.filter_jit(_score, compiler_options=compiler_options())
+    return eqx.filter_jit(_score, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from typing import Any
 
 import jax
 import msgspec
@@ -17,6 +18,7 @@ from fivo.training.config import TrainConfig
 from fivo.training.run_directory import RunDirectory
 from fivo.training.scoring import device_batch, nats_per_step, score, scoring_plan
 from fivo.training.step import Metrics, Trainer
+from fivo.training.window import Window
 
 PASSES = 20
 """Validations that a run is expected to have, when shapes are chosen for them."""
@@ -70,7 +72,7 @@ class Session:
             self.note(best_step=self.progress.step, best_validation=value)
         return value
 
-    def note(self, **changes: int | float) -> None:
+    def note(self, **changes: Any) -> None:
         """Bring the progress up to date."""
         self.progress = msgspec.structs.replace(self.progress, **changes)
 
@@ -88,6 +90,15 @@ class Session:
         # After `latest`: killed between the two, the next start does this again. The other way around, a best
         # checkpoint could be of a future that is then trained differently.
         self._keep_best()
+
+    def pause(self, window: Window, seconds: float) -> None:
+        """A checkpoint of any step, also between two lines of metrics; none of a state that is not finite."""
+        bad = window.first_bad(self.progress.step)
+        if bad is not None:
+            raise self.failure(*bad)
+        if self.progress.step > self.saved_step:
+            self.note(seconds=seconds, unlogged=window.unlogged())
+            self.save()
 
     def restore(self) -> None:
         """Go on from the latest good checkpoint, if there is one."""

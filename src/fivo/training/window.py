@@ -1,6 +1,7 @@
 """What happened since the last line of metrics."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,9 +13,11 @@ from fivo.training.step import Metrics, Trainer
 class Window:
     """Metrics of some steps, left on the device until a line is due, and the time that they took."""
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, trainer: Trainer, before: Sequence[Sequence[float]] = ()) -> None:
+        """`before` are metrics of earlier steps that have no line yet, from before the run was paused."""
         self.trainer = trainer
         self.started, self.compiling = time.monotonic(), trainer.compiling_seconds
+        self.before = list(before)
         self.metrics: list[Metrics] = []
 
     def row(self, step: int) -> dict[str, Any]:
@@ -35,7 +38,11 @@ class Window:
             return None
         first = int(np.argmax(bad.any(axis=1)))
         names = [name for name, flag in zip(Metrics._fields, bad[first], strict=True) if flag]
-        return " and ".join(names).replace("_", " "), step - len(self.metrics) + first + 1
+        return " and ".join(names).replace("_", " "), step - len(bad) + first + 1
+
+    def unlogged(self) -> tuple[tuple[float, ...], ...]:
+        """The metrics of every step, exactly, to go on with later."""
+        return tuple(tuple(row) for row in self._values().tolist())
 
     def _values(self) -> np.ndarray:
-        return np.asarray(jax.device_get(self.metrics), np.float64)
+        return np.asarray([*self.before, *jax.device_get(self.metrics)], np.float64)

@@ -1,0 +1,51 @@
+"""A run that is asked to stop saves a checkpoint of the step that it has reached, and ends in the same bits."""
+
+import numpy as np
+import pytest
+
+from fivo.errors import InputError
+from fivo.training import RunDirectory, make_config, train
+from fivo.training.loop import Stopped
+from fivo.training.session import Session, read_progress
+from fivo.training.window import Window
+from tests.music import SETTINGS
+from tests.sentences import assert_one_sentence
+from tests.training.runs import assert_same_run
+
+CONFIG = make_config({"dataset": "tiny", **SETTINGS})
+
+
+def stop_after(steps: int):
+    """Says yes once, before the step after this many."""
+    answers = iter([*[False] * steps, True])
+    return lambda: next(answers)
+
+
+def test_stopped_between_lines_at_lines_and_at_validations(tmp_path, music, fivo_run):
+    """Twice before the same line, too, which then is still of all its steps."""
+    reached = 0
+    for steps in (7, 2, 11, 20, 33, 7):
+        with pytest.raises(Stopped):
+            train(CONFIG, tmp_path, music, stop=stop_after(steps))
+        reached += steps
+        assert read_progress(RunDirectory(tmp_path)).step == reached
+    assert reached == 80  # the second validation
+    train(CONFIG, tmp_path, music)
+    assert_same_run(RunDirectory(tmp_path), fivo_run.directory)
+    assert read_progress(RunDirectory(tmp_path)).unlogged == ()
+
+
+def test_nothing_is_saved_before_the_first_step(tmp_path, music):
+    with pytest.raises(Stopped):
+        train(CONFIG, tmp_path, music, stop=lambda: True)
+    assert not RunDirectory(tmp_path).latest.exists()
+
+
+def test_a_state_that_is_not_finite_is_not_saved(tmp_path, music):
+    session = Session(CONFIG, RunDirectory(tmp_path), music)
+    window = Window(session.trainer, [[-7.0, np.nan, 1.0, 0.0, 1.0]])
+    session.progress = session.progress._replace(step=1)
+    with pytest.raises(InputError) as stop:
+        session.pause(window, 1.0)
+    assert_one_sentence(stop.value, "kl", "step 1;")
+    assert not RunDirectory(tmp_path).latest.exists()
