@@ -128,7 +128,7 @@ def test_a_known_step_cannot_be_changed():
 
 @pytest.mark.parametrize("compress", [lzma.compress, gzip.compress])
 def test_a_small_file_does_not_fill_the_memory(compress, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("fivo.data.compression.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("fivo.data.budget.MEMORY", 1 << 20)
     path = tmp_path / "music.pickle"
     path.write_bytes(compress(bytes(2 << 20)))
     with pytest.raises(InputError, match=r"decompresses to more than 1,048,576 bytes; refused as a decompression bomb"):

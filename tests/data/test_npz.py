@@ -128,7 +128,7 @@ def test_a_shape_that_the_bytes_do_not_fill_is_refused(path):
 
 
 def test_a_small_file_does_not_fill_the_memory(path, monkeypatch):
-    monkeypatch.setattr("fivo.data.npz.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("fivo.data.budget.MEMORY", 1 << 20)
     path.write_bytes(member("train.npy", bytes(2 << 20)))
     with pytest.raises(InputError, match="decompression bomb"):
         load(path)

@@ -1,6 +1,7 @@
 """Where files are kept and looked for."""
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 
@@ -13,3 +14,26 @@ def search_path(data_dir: str | Path | None = None) -> list[Path]:
 def cache_dir() -> Path:
     """`fivo` in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fivo"
+
+
+def files_below(folder: Path, suffixes: Sequence[str]) -> list[Path]:
+    """All files with one of the suffixes, in any case, sorted by their path within the folder.
+
+    A link to a file counts as one, wherever it leads; links to folders are not followed.
+    """
+    return sorted(walk_files(folder, suffixes), key=lambda path: path.relative_to(folder).as_posix())
+
+
+def walk_files(folder: Path, suffixes: Sequence[str]) -> Iterator[Path]:
+    """The same in any order, one by one; not by recursion, as folders may be nested deeply."""
+    waiting = [os.fspath(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif entry.name.lower().endswith(tuple(suffixes)) and not entry.is_dir():
+                        yield Path(entry.path)
+        except OSError:  # a folder that may not be read, or is gone
+            continue

@@ -180,12 +180,19 @@ def _folders(place: Path) -> list[Path]:
         return []
 
 
+def _names(place: Path) -> list[str]:
+    try:
+        return os.listdir(place)
+    except OSError as error:
+        raise InputError(f"{place} cannot be read ({error.strerror}); check its permissions.") from error
+
+
 def _utterances(half: Path) -> dict[str, Path]:
     """Path by name `DRx/SPEAKER/UTTERANCE.WAV`."""
     found: dict[str, Path] = {}
     for region in _folders(half):
         for speaker in _folders(region) if _REGION.fullmatch(region.name.upper()) else ():
-            for file_name in sorted(os.listdir(speaker), key=len, reverse=True):  # the shorter name wins
+            for file_name in sorted(_names(speaker), key=len, reverse=True):  # the shorter name wins
                 match = _UTTERANCE.fullmatch(file_name.upper())
                 if match is not None:
                     found[f"{region.name}/{speaker.name}/{match[1]}.WAV".upper()] = speaker / file_name
