@@ -7,6 +7,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from fivo.data.foreign import reason
 from fivo.errors import InputError
@@ -30,11 +31,13 @@ def is_url(source: str) -> bool:
         return False
     try:
         address = urllib.parse.urlsplit(source)
-    except ValueError:
-        address = urllib.parse.urlsplit("")
-    if address.scheme not in _SCHEMES or not address.hostname:
+        good = address.scheme in _SCHEMES and bool(address.hostname) and (address.port is None or address.port > 0)
+    except ValueError:  # no address, or no port that there can be
+        good = False
+    if not good:
         raise InputError(
-            f"{source} cannot be fetched; give an address that starts with https:// or http://, or the path of a file."
+            f"{reason(source)} cannot be fetched; give an address that starts with https:// or http://, or the path of "
+            "a file."
         )
     return True
 
@@ -58,6 +61,23 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Goes only where a user could have pointed to, and leaves no connection open."""
+
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: str) -> Any:
+        is_url(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def http_error_302(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except BaseException:
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
 def _opener() -> urllib.request.OpenerDirector:
     """Like `build_opener`, without the handlers for file:, ftp: and data: addresses."""
     opener = urllib.request.OpenerDirector()
@@ -67,7 +87,7 @@ def _opener() -> urllib.request.OpenerDirector:
         urllib.request.HTTPSHandler,
         urllib.request.HTTPDefaultErrorHandler,
         urllib.request.HTTPErrorProcessor,
-        urllib.request.HTTPRedirectHandler,
+        _Redirects,
         urllib.request.UnknownHandler,
     ):
         opener.add_handler(handler())

@@ -43,10 +43,7 @@ def checked_frames(sequence: Frames, kind: Kind, dimension: int | None, where: s
     """A sequence as read-only frames of its kind, with `dimension` columns if that is known."""
     # A map of frames that were checked when they were written; looking at them would read the whole file.
     mapped = isinstance(sequence, np.memmap) and not sequence.flags.writeable and sequence.dtype == DTYPES[kind]
-    try:
-        array = sequence if mapped else np.asarray(sequence)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"{where} is no array; give it as numbers of shape [time, dimension].") from error
+    array = sequence if mapped else np.asarray(sequence)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InputError(
             f"{where} is {array.dtype} of shape {list(array.shape)}, but numbers of shape [time, dimension] are needed."

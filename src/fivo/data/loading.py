@@ -42,7 +42,7 @@ def locate(name: str, data_dir: str | Path | None = None) -> Path | None:
     for place in search_path(data_dir):
         for file_name in names:
             for folder in _FOLDERS:
-                if (place / folder / file_name).is_file():
+                if os.path.isfile(place / folder / file_name):
                     return place / folder / file_name
     return None
 
@@ -107,9 +107,9 @@ def load(
                 "asked for."
             )
         return _load_known(entry, path)
-    if path.is_dir():
+    if os.path.isdir(path):
         return _load_folder(path, steps_per_quarter, split_seed, cutting)
-    if path.is_file() and _base(path).lower().endswith((*_TABLES, *_SINGLE_PIECES)):
+    if os.path.isfile(path) and _base(path).lower().endswith((*_TABLES, *_SINGLE_PIECES)):
         raise _other(path)
     budget = Budget(path)
     return _read(read_bounded(path, budget), path, _stem(path), steps_per_quarter, budget)

@@ -2,6 +2,7 @@
 
 import io
 import math
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ def from_midi_folder(
     With sub-folders `train`, `valid` and `test` those are the splits; otherwise a tenth of the files each, drawn with
     `split_seed`, are valid and test.
     """
-    present = [split for split in SPLITS if (folder / split).is_dir()]
+    present = [split for split in SPLITS if os.path.isdir(folder / split)]
     if present and len(present) < len(SPLITS):
         raise InputError(
             f"{folder} has a sub-folder {present[0]}, but not all of train, valid and test; add or remove some."

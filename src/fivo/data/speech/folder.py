@@ -1,5 +1,6 @@
 """Any folder of recordings: which file belongs to which split."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,4 +82,4 @@ def _speaker(path: Path, folder: Path) -> str:
 
 
 def _is_split(entry: Path) -> bool:
-    return entry.name.lower() in SPLITS and entry.is_dir()
+    return entry.name.lower() in SPLITS and os.path.isdir(entry)

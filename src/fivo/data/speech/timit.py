@@ -47,7 +47,7 @@ class TimitCheck:
 def locate_timit(data_dir: str | Path | None = None) -> Path | None:
     """The first tree of TIMIT on the search path."""
     places = (place / folder for place in search_path(data_dir) for folder in _PLACES)
-    return next((place for place in places if place.is_dir() and is_timit(place)), None)
+    return next((place for place in places if os.path.isdir(place) and is_timit(place)), None)
 
 
 def find_timit(data_dir: str | Path | None = None) -> Path:
