@@ -4,6 +4,7 @@ import contextlib
 import io
 import socketserver
 import threading
+import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -186,7 +187,6 @@ ANSWERS = {
     "a long name": b"HTTP/1.1 302 Found\r\nLocation: http://" + b"a" * 300 + b"/\r\n\r\n",
     "an odd name": b"HTTP/1.1 302 Found\r\nLocation: http://\xc3\xa4\xff..b/\r\n\r\n",
     "a long reason": b"HTTP/1.1 404 " + b"no " * 10_000 + b"\r\n\r\n",
-    "pieces": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + b"x" * 100_000,
     "another protocol": b"SSH-2.0\r\n",
     "nothing": b"",
 }
@@ -200,6 +200,18 @@ def test_what_a_server_answers(name, server, known_tiny, tmp_path: Path):
         fetch("tiny", source=url, data_dir=tmp_path / "data")
     assert_one_sentence(refused.value)
     assert len(str(refused.value)) < 600
+
+
+def test_a_piece_of_minus_one_bytes_is_not_followed_to_its_end(server, known_tiny, tmp_path: Path):
+    server.answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + b"x" * (32 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="could not be fetched|sends more than"):
+            fetch("tiny", source=f"http://127.0.0.1:{server.server_address[1]}/music", data_dir=tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 << 20
 
 
 @pytest.mark.parametrize("port", ["x", "99999", "-1"])
