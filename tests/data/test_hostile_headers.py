@@ -206,7 +206,7 @@ def test_a_piece_of_minus_one_bytes_is_not_followed_to_its_end(server, known_tin
     server.answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + b"x" * (32 << 20)
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match="could not be fetched|sends more than"):
+        with pytest.raises(InputError, match=r"could not be fetched|sends more than"):
             fetch("tiny", source=f"http://127.0.0.1:{server.server_address[1]}/music", data_dir=tmp_path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

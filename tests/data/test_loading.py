@@ -116,7 +116,7 @@ def test_an_unknown_name_is_one_sentence():
         load(Path("zzz.pickle"))
 
 
-@pytest.mark.parametrize("name", ["", "a" * 5000, "a\0b", "~nobody-of-this-name/x"])
+@pytest.mark.parametrize("name", ["", "a" * 5000, "a\0b", "~nobody-of-this-name/x", "~a\0b", "~\ud800"])
 def test_a_name_no_file_can_have_is_one_sentence(name):
     with pytest.raises(InputError, match="neither a known dataset nor an existing path"):
         load(name)

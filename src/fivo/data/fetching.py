@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import os
 from pathlib import Path
 
 from fivo.data.budget import Budget
@@ -10,7 +9,7 @@ from fivo.data.compression import decompress, read_raw, suffix_of
 from fivo.data.download import Interrupted, Progress, download, is_url
 from fivo.data.loading import locate, verify_checksum
 from fivo.data.matlab import is_matlab
-from fivo.data.places import search_path
+from fivo.data.places import expanded, search_path
 from fivo.data.registry import KnownDataset, known
 from fivo.errors import InputError
 from fivo.files import replacing
@@ -52,7 +51,7 @@ def fetch(
     if is_url(chosen):
         stored = _fetch_url(entry, chosen, directory, progress)
     else:
-        local = Path(os.path.expanduser(chosen))
+        local = expanded(chosen)
         raw = read_raw(local, Budget(local))
         stored = _store(raw, _verified(entry, raw, chosen), entry, directory)
     found = locate(name, data_dir)

@@ -13,7 +13,7 @@ from fivo.data.matlab import from_matlab, is_matlab
 from fivo.data.midi import from_midi_folder
 from fivo.data.notes import from_pickle
 from fivo.data.npz import from_npz
-from fivo.data.places import search_path
+from fivo.data.places import expanded, search_path
 from fivo.data.registry import KNOWN, KnownDataset, known
 from fivo.data.speech import timit
 from fivo.data.speech.cache import Cutting
@@ -52,7 +52,7 @@ def find(name_or_path: str | Path, data_dir: str | Path | None = None) -> Path:
     if str(name_or_path) == timit.NAME:
         return timit.find_timit(data_dir)
     if not _is_name(name_or_path):
-        return Path(os.path.expanduser(name_or_path))
+        return expanded(name_or_path)
     entry = known(str(name_or_path))
     path = locate(entry.name, data_dir)
     if path is None:
@@ -65,9 +65,9 @@ def find(name_or_path: str | Path, data_dir: str | Path | None = None) -> Path:
 
 
 def _is_name(name_or_path: str | Path) -> bool:
-    return isinstance(name_or_path, str) and (
-        name_or_path in KNOWN or not os.path.exists(os.path.expanduser(name_or_path))
-    )
+    if not isinstance(name_or_path, str):
+        return False
+    return name_or_path in KNOWN or not name_or_path or not os.path.exists(expanded(name_or_path))
 
 
 def load(

@@ -8,7 +8,15 @@ from pathlib import Path
 def search_path(data_dir: str | Path | None = None) -> list[Path]:
     """Where a named set is looked for: `data_dir`, `$FIVO_DATA`, the user's cache."""
     places = [data_dir, os.environ.get("FIVO_DATA"), cache_dir()]
-    return [Path(os.path.expanduser(place)) for place in places if place]
+    return [expanded(place) for place in places if place]
+
+
+def expanded(path: str | Path) -> Path:
+    """A path whose `~` or `~name` at the start is a home folder; one that no file can have stays as it is."""
+    try:
+        return Path(os.path.expanduser(path))
+    except ValueError:  # a character that no user's name can have
+        return Path(path)
 
 
 def cache_dir() -> Path:

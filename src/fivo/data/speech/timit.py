@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from fivo.data.dataset import Dataset, Scaling
-from fivo.data.places import search_path
+from fivo.data.places import expanded, search_path
 from fivo.data.speech.cache import Cutting, cached_dataset
 from fivo.data.speech.recording import PAPER_RATE
 from fivo.errors import InputError
@@ -79,7 +79,7 @@ def load_timit(folder: Path, *, frame: int = FRAME) -> Dataset:
 
 def check_timit(folder: str | Path | None = None, *, data_dir: str | Path | None = None) -> TimitCheck:
     """Read a tree, by default the one on the search path, completely and compare it with what is known."""
-    place = find_timit(data_dir) if folder is None else Path(os.path.expanduser(folder))
+    place = find_timit(data_dir) if folder is None else expanded(folder)
     if not is_timit(place):
         raise InputError(
             f"{place} has not TIMIT's layout TRAIN/DR1/SPEAKER/SA1.WAV; give the folder that holds TRAIN and TEST."
