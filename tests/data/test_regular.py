@@ -89,6 +89,17 @@ def test_links_to_regular_files_are_followed_and_links_to_folders_are_not(tmp_pa
     assert load(place).fingerprint == expected
 
 
+def test_a_split_may_be_a_link_to_a_folder(tmp_path):
+    write(tmp_path / "elsewhere" / "a.mid", midi(long_note(480)))
+    write(tmp_path / "recorded" / "a.wav", riff(noise(50)))
+    for split in ("train", "valid", "test"):
+        for folder, target in (("music", "elsewhere"), ("speech", "recorded")):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / split).symlink_to(tmp_path / target)
+    assert load(tmp_path / "music").counts == dict.fromkeys(("train", "valid", "test"), (1, 2))
+    assert load(tmp_path / "speech", frame=50).counts == dict.fromkeys(("train", "valid", "test"), (1, 1))
+
+
 def test_a_cached_entry_that_is_no_file_is_made_again(tmp_path):
     for index in range(3):
         write(tmp_path / "speech" / f"{index}.wav", riff(noise(50, index)))

@@ -88,8 +88,8 @@ def load(
     them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get them with
     `resample`. A folder in TIMIT's layout is split as in the paper.
 
-    Only regular files are read. A link to one counts as one, wherever it leads; links to folders, within a folder, are
-    not followed. What a dataset becomes in memory is limited (`fivo.data.budget`).
+    Only regular files are read. A link to one counts as one, wherever it leads; links to folders within a folder are
+    followed for `train`, `valid` and `test` only. What a dataset becomes in memory is limited (`fivo.data.budget`).
     """
     cutting = checked_cutting(frame, rate, resample)
     if steps_per_quarter is not None:

@@ -27,7 +27,7 @@ def cache_dir() -> Path:
 def files_below(folder: Path, suffixes: Sequence[str]) -> list[Path]:
     """All files with one of the suffixes, in any case, sorted by their path within the folder.
 
-    A link to a file counts as one, wherever it leads; links to folders are not followed.
+    A link to a file counts as one, wherever it leads; links to folders below this one are not followed.
     """
     return sorted(walk_files(folder, suffixes), key=lambda path: path.relative_to(folder).as_posix())
 
