@@ -23,7 +23,7 @@ NOTES_READ = 20_000_000
 """Notes in a pickle, counting those of a list that it holds many times."""
 MIDI_BYTES = 1 << 20
 """A MIDI file; this much is parsed in about three seconds."""
-MIDI_BYTE_BYTES = 320
+MIDI_PARSED_BYTES = 320
 """What a byte of a MIDI file may become while it is parsed."""
 MIDI_NUMBER_BYTES = 4_096
 """A number in a MIDI file: four bytes by the standard, but text may look like a longer one."""

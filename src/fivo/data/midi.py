@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fivo.data.budget import MIDI_BYTE_BYTES, MIDI_BYTES, MIDI_NUMBER_BYTES, Budget
+from fivo.data.budget import MIDI_BYTES, MIDI_NUMBER_BYTES, MIDI_PARSED_BYTES, Budget
 from fivo.data.compression import read_raw
 from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, NOTES, SPLITS, Dataset
 from fivo.data.foreign import refusing
@@ -75,7 +75,7 @@ def read_midi(path: str | Path, steps_per_quarter: float | int, budget: Budget |
     checked_positive(steps_per_quarter, "`steps_per_quarter`")
     budget = budget or Budget(path)
     content = read_raw(Path(path), Budget(path), MIDI_BYTES)
-    most = (budget.room - len(content) * MIDI_BYTE_BYTES) // NOTES
+    most = max(0, budget.room - len(content) * MIDI_PARSED_BYTES) // NOTES
     midi = _parse(content, str(path))
     if not 0 < midi.ticks_per_beat < 0x8000:
         raise InputError(f"{path} counts time in film frames instead of quarter notes; convert it first.")
