@@ -12,6 +12,7 @@ from fivo.data import check, list_datasets, load, search_path
 from fivo.data.registry import KNOWN
 from fivo.errors import InputError
 from tests.data.files import original_pickle
+from tests.sentences import assert_one_sentence
 
 NAMES = ("jsb", "nottingham", "musedata", "piano-midi")
 # Nats per step of a Bernoulli at the train mean on the test split, as published with the paper's facts.
@@ -115,7 +116,7 @@ def test_an_unknown_name_is_one_sentence():
         load(Path("zzz.pickle"))
 
 
-@pytest.mark.parametrize("name", ["", "a" * 5000, "a\0b", "~nobody-of-this-name/x"])
+@pytest.mark.parametrize("name", ["", "a" * 5000, "a\0b", "~nobody-of-this-name/x", "~a\0b", "~\ud800"])
 def test_a_name_no_file_can_have_is_one_sentence(name):
     with pytest.raises(InputError, match="neither a known dataset nor an existing path"):
         load(name)
@@ -128,10 +129,10 @@ def test_a_known_step_cannot_be_changed():
 
 @pytest.mark.parametrize("compress", [lzma.compress, gzip.compress])
 def test_a_small_file_does_not_fill_the_memory(compress, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("fivo.data.compression.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("fivo.data.budget.MEMORY", 64 << 20)
     path = tmp_path / "music.pickle"
-    path.write_bytes(compress(bytes(2 << 20)))
-    with pytest.raises(InputError, match=r"decompresses to more than 1,048,576 bytes; refused as a decompression bomb"):
+    path.write_bytes(compress(bytes(30 << 20)))
+    with pytest.raises(InputError, match=r"decompresses to more than 25,1.* bytes; refused as a decompression bomb"):
         load(path)
 
 
@@ -151,3 +152,47 @@ def test_an_enormous_dictionary_is_refused(tiny, tmp_path: Path):
     path.write_bytes(lzma.compress(original_pickle(tiny), filters=filters))
     with pytest.raises(InputError, match="too much memory"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.csv", "A.CSV", "a.csv.gz", "a.parquet", "a.txt", "a.json", "a.npy", "piece.mid", "a.wav", "a", "a.unknown"],
+)
+def test_a_file_of_another_kind_is_said_to_be_one(name, tmp_path: Path):
+    (tmp_path / name).write_bytes(b"time,rate\n0,1.5\n")
+    with pytest.raises(InputError) as refused:
+        load(tmp_path / name)
+    assert_one_sentence(refused.value, f"{name} is a kind of file that is not supported as a dataset yet", "an .npz")
+    assert "not a pickle" not in str(refused.value)
+
+
+def test_a_large_table_is_not_read_to_say_so(tmp_path: Path):
+    with open(tmp_path / "a.csv", "wb") as file:
+        file.truncate(30 << 30)
+    with pytest.raises(InputError, match="not supported as a dataset yet"):
+        load(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("name", ["music.pickle", "music.pkl", "music.pickle.xz", "music.npz", "music.mat"])
+def test_a_file_that_is_not_what_its_name_says_is_called_by_its_name(name, tmp_path: Path):
+    (tmp_path / name).write_bytes(b"time,rate")
+    with pytest.raises(InputError) as refused:
+        load(tmp_path / name)
+    assert_one_sentence(refused.value, name)
+    assert "not supported as a dataset yet" not in str(refused.value)
+
+
+def test_a_seed_must_not_be_negative():
+    with pytest.raises(InputError) as refused:
+        load("bach", split_seed=-1)
+    assert_one_sentence(refused.value, "`split_seed` must be a whole number from 0, got -1")
+
+
+@pytest.mark.parametrize("steps", [0, -1, float("nan"), float("inf"), 5e-324, 10**400])
+def test_a_step_must_be_positive(steps, tiny, tmp_path: Path):
+    path = tmp_path / "music.pickle"
+    path.write_bytes(original_pickle(tiny))
+    for dataset in (path, "bach"):
+        with pytest.raises(InputError) as refused:
+            load(dataset, steps_per_quarter=steps)
+        assert_one_sentence(refused.value, "`steps_per_quarter` must be positive and finite")

@@ -74,7 +74,7 @@ def test_a_damaged_byte_never_escapes_as_another_error(tiny, path):
 
 
 def test_a_small_file_does_not_fill_the_memory(path, monkeypatch):
-    monkeypatch.setattr("fivo.data.matlab.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("fivo.data.budget.MEMORY", 1 << 20)
     bomb = zlib.compress(bytes(2 << 20))
     header = b"MATLAB 5.0".ljust(124) + b"\x00\x01IM"
     path.write_bytes(header + struct.pack("<II", 15, len(bomb)) + bomb)

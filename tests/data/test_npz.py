@@ -112,23 +112,36 @@ def test_every_beginning_of_a_file_is_refused(tiny, path):
             load(path)
 
 
-def member(name: str, content: bytes) -> bytes:
+def members(content: bytes) -> bytes:
+    """An archive in which every array that is needed is the given one."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr(name, content)
+        for split in SPLITS:
+            file.writestr(f"{split}.npy", content)
+            file.writestr(f"{split}_lengths.npy", content)
     return archive.getvalue()
+
+
+def test_an_array_that_comes_twice_is_refused(tiny, path):
+    save_npz(tiny, path)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("train.npy", b"")
+    with pytest.raises(InputError, match="has an array twice"):
+        load(path)
 
 
 def test_a_shape_that_the_bytes_do_not_fill_is_refused(path):
     array = io.BytesIO()
     np.save(array, np.zeros((2, 88), np.uint8))
-    path.write_bytes(member("train.npy", array.getvalue().replace(b"(2, 88), }     ", b"(99999999, 88),}")))
+    path.write_bytes(members(array.getvalue().replace(b"(2, 88), }     ", b"(99999999, 88),}")))
     with pytest.raises(InputError, match="does not hold plain numbers of its shape"):
         load(path)
 
 
 def test_a_small_file_does_not_fill_the_memory(path, monkeypatch):
-    monkeypatch.setattr("fivo.data.npz.MAX_BYTES", 1 << 20)
-    path.write_bytes(member("train.npy", bytes(2 << 20)))
-    with pytest.raises(InputError, match="decompression bomb"):
+    monkeypatch.setattr("fivo.data.budget.MEMORY", 1 << 20)
+    array = io.BytesIO()
+    np.save(array, np.zeros((4_000, 88), np.uint8))
+    path.write_bytes(members(array.getvalue()))
+    with pytest.raises(InputError, match=r"music\.npz becomes more than 0\.00097.* GiB in memory; split it up"):
         load(path)

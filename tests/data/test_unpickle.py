@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fivo.data.budget import Budget
 from fivo.data.unpickle import loads
 from fivo.errors import InputError
 from tests.data.files import note_lists, original_pickle, pickled
@@ -20,14 +21,14 @@ NESTED = {"train": [[(60, 64), ()], [(21,)]], "valid": [[[108, 3000, -5, 2**40]]
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_containers_and_integers_survive(protocol):
-    assert loads(pickle.dumps(NESTED, protocol), "x") == NESTED
+    assert loads(pickle.dumps(NESTED, protocol), Budget("x")) == NESTED
 
 
 @pytest.mark.parametrize("protocol", [3, 4, 5])
 @pytest.mark.parametrize("kind", [np.int64, np.int32, np.int8, np.uint8])
 def test_numpy_integers_become_integers(protocol, kind):
     values = [kind(60), kind(108), kind(21)]
-    read = loads(pickle.dumps(values, protocol), "x")
+    read = loads(pickle.dumps(values, protocol), Budget("x"))
     assert read == [60, 108, 21]
     assert all(type(value) is int for value in read)
 
@@ -35,17 +36,17 @@ def test_numpy_integers_become_integers(protocol, kind):
 def test_both_names_of_the_numpy_core_are_admitted():
     new = pickle.dumps([np.int64(60)], 3)
     assert b"numpy._core" in new
-    assert loads(new.replace(b"numpy._core", b"numpy.core"), "x") == loads(new, "x") == [60]
+    assert loads(new.replace(b"numpy._core", b"numpy.core"), Budget("x")) == loads(new, Budget("x")) == [60]
 
 
 def test_byte_order_is_obeyed():
     little = pickle.dumps(np.int32(258), 3)
     assert little.count(b"<") == 1
-    assert loads(little.replace(b"<", b">"), "x") == int.from_bytes((258).to_bytes(4, "little"), "big")
+    assert loads(little.replace(b"<", b">"), Budget("x")) == int.from_bytes((258).to_bytes(4, "little"), "big")
 
 
 def test_the_form_of_the_original_files_is_read(tiny):
-    assert loads(original_pickle(tiny), "x") == note_lists(tiny)
+    assert loads(original_pickle(tiny), Budget("x")) == note_lists(tiny)
 
 
 class _Calls:
@@ -62,7 +63,7 @@ def test_no_function_is_called(protocol, function, tmp_path: Path):
     target = tmp_path / "executed"
     content = pickle.dumps({"train": _Calls(function, f"touch {target}")}, protocol)
     with pytest.raises(InputError, match=r"x is not a pickle of note lists: it names .*nothing in it was executed"):
-        loads(content, "x")
+        loads(content, Budget("x"))
     assert not target.exists()
 
 
@@ -93,23 +94,23 @@ def test_no_function_is_called(protocol, function, tmp_path: Path):
 )
 def test_everything_else_is_refused(content):
     with pytest.raises(InputError):
-        loads(content, "x")
+        loads(content, Budget("x"))
 
 
 def test_a_huge_memo_index_costs_nothing():
-    assert loads(b"\x80\x02K\x01r" + struct.pack("<I", 2**32 - 1) + b".", "x") == 1
+    assert loads(b"\x80\x02K\x01r" + struct.pack("<I", 2**32 - 1) + b".", Budget("x")) == 1
 
 
 def test_every_beginning_of_a_file_is_refused(tiny):
     for content in (pickled(tiny, 2), pickled(tiny, 4), original_pickle(tiny)):
         for end in range(0, len(content), 7):
             with pytest.raises(InputError):
-                loads(content[:end], "x")
+                loads(content[:end], Budget("x"))
 
 
 def test_the_sentence_stays_one_line():
     with pytest.raises(InputError) as caught:
-        loads(b"\x80\x04\x8c\x03a\nb\x8c\x03c\x1bd\x93.", "x")
+        loads(b"\x80\x04\x8c\x03a\nb\x8c\x03c\x1bd\x93.", Budget("x"))
     assert str(caught.value).isprintable()
 
 
@@ -120,4 +121,4 @@ def test_no_damage_escapes_as_another_error(changes):
     for position, value in changes:
         content[position % len(content)] = value
     with contextlib.suppress(InputError):
-        loads(bytes(content), "x")
+        loads(bytes(content), Budget("x"))

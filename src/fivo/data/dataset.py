@@ -6,24 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float32, Float64, Shaped
 
+from fivo.data.frames import DTYPES, Frames, Kind, checked_frames, checked_kind, checked_positive
 from fivo.errors import InputError
-
-Kind = Literal["pianoroll", "waveform"]
-# The underscores keep sequences of different lengths from being held to one `time`.
-Frames = Shaped[np.ndarray, "_time _dimension"]
 
 SPLITS = ("train", "valid", "test")
 LOWEST_NOTE = 21
 HIGHEST_NOTE = 108
 NOTES = HIGHEST_NOTE - LOWEST_NOTE + 1
 QUARTERS_PER_SECOND = 2.0
-
-_DTYPES: dict[Kind, np.dtype] = {"pianoroll": np.dtype(np.uint8), "waveform": np.dtype(np.float32)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,16 +27,26 @@ class Scaling:
     mean: float
     deviation: float
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and 0 < self.deviation < math.inf):
+            raise InputError(
+                f"the mean of a scaling must be finite and its deviation positive, got {self.mean!r:.40} and "
+                f"{self.deviation!r:.40}."
+            )
+
     def standardise(self, samples: Shaped[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
         """In single precision, like the paper's frames."""
-        return (samples.astype(np.float32) - np.float32(self.mean)) / np.float32(self.deviation)
+        values = samples.astype(np.float32)
+        values -= np.float32(self.mean)
+        values /= np.float32(self.deviation)
+        return values
 
     def restore(self, values: Shaped[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
         """The samples of standardised values."""
         return values.astype(np.float32) * np.float32(self.deviation) + np.float32(self.mean)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Sequences of frames, split into train, valid and test.
 
@@ -61,6 +65,9 @@ class Dataset:
 
     def __post_init__(self) -> None:
         checked_kind(self.kind, self.name)
+        checked_positive(self.step_seconds, f"{self.name}: `step_seconds`")
+        if self.steps_per_quarter is not None:
+            checked_positive(self.steps_per_quarter, f"{self.name}: `steps_per_quarter`")
         if set(self.splits) != set(SPLITS):
             raise InputError(
                 f"{self.name}: found the splits {sorted(map(str, self.splits))}, but train, valid and test are needed."
@@ -72,10 +79,20 @@ class Dataset:
                 raise InputError(f"{self.name}: the {split} split is empty; give it at least one sequence.")
             frames = []
             for index, sequence in enumerate(self.splits[split]):
-                frames.append(_checked(sequence, self.kind, dimension, f"{self.name}: {split} sequence {index}"))
+                frames.append(checked_frames(sequence, self.kind, dimension, f"{self.name}: {split} sequence {index}"))
                 dimension = frames[-1].shape[1]
             checked[split] = tuple(frames)
         object.__setattr__(self, "splits", MappingProxyType(checked))
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Dataset({self.name!r:.60}, {self.kind}, frames of {self.dimension}, {self.step_seconds:g} s a frame,"
+        ]
+        for split, (sequences, frames) in self.counts.items():
+            lines.append(
+                f"  {split}: {sequences:,} {'sequence' if sequences == 1 else 'sequences'}, {frames:,} frames,"
+            )
+        return "\n".join(lines).removesuffix(",") + ")"
 
     @classmethod
     def pianoroll(
@@ -86,10 +103,7 @@ class Dataset:
         step_seconds: float | int | None = None,
     ) -> "Dataset":
         """A pianoroll with `steps_per_quarter` frames to the quarter note, by default at 120 quarters a minute."""
-        if not steps_per_quarter > 0:
-            raise InputError(
-                f"{name}: {steps_per_quarter!r} steps per quarter note were asked for; give a positive number."
-            )
+        checked_positive(steps_per_quarter, f"{name}: `steps_per_quarter`")
         seconds = step_seconds if step_seconds is not None else 1 / (QUARTERS_PER_SECOND * steps_per_quarter)
         return cls(name, "pianoroll", {key: tuple(value) for key, value in splits.items()}, seconds, steps_per_quarter)
 
@@ -129,7 +143,7 @@ class Dataset:
         for split in SPLITS:
             digest.update(self.fingerprint_part(split, self.lengths(split).tolist()))
             for sequence in self.splits[split]:
-                digest.update(sequence.astype(_DTYPES[self.kind].newbyteorder("<"), copy=False).tobytes())
+                digest.update(np.ascontiguousarray(sequence, DTYPES[self.kind].newbyteorder("<")).reshape(-1).data)
         return digest.hexdigest()
 
     @staticmethod
@@ -147,33 +161,3 @@ class Dataset:
         """Mean over all frames of the training split."""
         total = sum(sequence.sum(axis=0, dtype=np.float64) for sequence in self.splits["train"])
         return np.asarray(total / self.lengths("train").sum())
-
-
-def checked_kind(kind: str, where: str) -> Kind:
-    """`kind`, if it is one."""
-    if kind == "pianoroll" or kind == "waveform":
-        return kind
-    raise InputError(f"{where}: the kind {kind!r:.60} is unknown; use one of {', '.join(_DTYPES)}.")
-
-
-def _checked(sequence: Frames, kind: Kind, dimension: int | None, where: str) -> Frames:
-    # A map of frames that were checked when they were written; looking at them would read the whole file.
-    mapped = isinstance(sequence, np.memmap) and not sequence.flags.writeable and sequence.dtype == _DTYPES[kind]
-    array = sequence if mapped else np.asarray(sequence)
-    if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{where} is {array.dtype} of shape {list(array.shape)}, but numbers of shape [time, dimension] are needed."
-        )
-    if not array.size:
-        raise InputError(f"{where} is empty; remove it or give it at least one frame.")
-    if dimension is not None and array.shape[1] != dimension:
-        raise InputError(f"{where} has {array.shape[1]} columns, but {dimension} are needed.")
-    if mapped:
-        return array
-    if kind == "pianoroll" and not np.isin(array, (0, 1)).all():
-        raise InputError(f"{where} has entries other than 0 and 1; a pianoroll marks the sounding notes with 1.")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InputError(f"{where} has entries that are not finite; remove or replace them.")
-    frames = np.array(array, dtype=_DTYPES[kind], order="C")
-    frames.setflags(write=False)
-    return frames

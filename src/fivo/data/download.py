@@ -7,7 +7,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from fivo.data.foreign import reason
 from fivo.errors import InputError
 
 Progress = Callable[[int, int | None], None]
@@ -16,6 +18,7 @@ _SCHEMES = ("http", "https")
 _CHUNK = 1 << 16
 _TIMEOUT_SECONDS = 30.0
 _ATTEMPTS = 3
+_LENGTH_DIGITS = 18
 
 
 class Interrupted(Exception):
@@ -28,11 +31,13 @@ def is_url(source: str) -> bool:
         return False
     try:
         address = urllib.parse.urlsplit(source)
-    except ValueError:
-        address = urllib.parse.urlsplit("")
-    if address.scheme not in _SCHEMES or not address.hostname:
+        good = address.scheme in _SCHEMES and bool(address.hostname) and (address.port is None or address.port > 0)
+    except ValueError:  # no address, or no port that there can be
+        good = False
+    if not good:
         raise InputError(
-            f"{source} cannot be fetched; give an address that starts with https:// or http://, or the path of a file."
+            f"{reason(source)} cannot be fetched; give an address that starts with https:// or http://, or the path of "
+            "a file."
         )
     return True
 
@@ -56,6 +61,23 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Goes only where a user could have pointed to, and leaves no connection open."""
+
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: str) -> Any:
+        is_url(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def http_error_302(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except BaseException:
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
 def _opener() -> urllib.request.OpenerDirector:
     """Like `build_opener`, without the handlers for file:, ftp: and data: addresses."""
     opener = urllib.request.OpenerDirector()
@@ -65,7 +87,7 @@ def _opener() -> urllib.request.OpenerDirector:
         urllib.request.HTTPSHandler,
         urllib.request.HTTPDefaultErrorHandler,
         urllib.request.HTTPErrorProcessor,
-        urllib.request.HTTPRedirectHandler,
+        _Redirects,
         urllib.request.UnknownHandler,
     ):
         opener.add_handler(handler())
@@ -86,20 +108,24 @@ def _transfer(url: str, partial: Path, limit: int, progress: Progress) -> None:
         error.close()
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
             raise InputError(
-                f"{url} answered {error.code} {error.reason}; check the address or give another one with --from."
+                f"{url} answered {error.code} {reason(error.reason)}; check the address or give another with --from."
             ) from error
         partial.unlink()  # longer than what the server has: of no use
         _transfer(url, partial, limit, progress)
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-        raise Interrupted(str(getattr(error, "reason", error) or type(error).__name__)) from error
+        raise Interrupted(reason(getattr(error, "reason", error) or type(error).__name__)) from error
+    except (ValueError, OverflowError) as error:  # an address, perhaps one that a server sent us on to, or a header
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{url} cannot be fetched ({reason(error)}); give another address with --from.") from error
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:
     """The next bytes; a failure of the network, unlike one of the disk, is an interruption."""
     try:
-        return response.read(_CHUNK)
+        return response.read1(_CHUNK)  # `read` follows a server that announces a piece of -1 bytes to its end
     except (OSError, http.client.HTTPException) as error:
-        raise Interrupted(str(error) or type(error).__name__) from error
+        raise Interrupted(reason(error)) from error
 
 
 def _continues(response: http.client.HTTPResponse, have: int) -> bool:
@@ -111,7 +137,7 @@ def _continues(response: http.client.HTTPResponse, have: int) -> bool:
 
 def _receive(response: http.client.HTTPResponse, partial: Path, have: int, limit: int, progress: Progress) -> None:
     declared = response.headers.get("Content-Length", "")
-    total = have + int(declared) if declared.isdecimal() else None
+    total = have + int(declared) if declared.isdecimal() and len(declared) <= _LENGTH_DIGITS else None
     if total is not None and total > limit:
         raise InputError(
             f"{response.url} holds {total:,} bytes, but the known file at most {limit:,}; give another with --from."

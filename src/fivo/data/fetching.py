@@ -2,14 +2,14 @@
 
 import dataclasses
 import hashlib
-import os
 from pathlib import Path
 
+from fivo.data.budget import Budget
 from fivo.data.compression import decompress, read_raw, suffix_of
 from fivo.data.download import Interrupted, Progress, download, is_url
 from fivo.data.loading import locate, verify_checksum
 from fivo.data.matlab import is_matlab
-from fivo.data.places import search_path
+from fivo.data.places import expanded, search_path
 from fivo.data.registry import KnownDataset, known
 from fivo.errors import InputError
 from fivo.files import replacing
@@ -51,7 +51,8 @@ def fetch(
     if is_url(chosen):
         stored = _fetch_url(entry, chosen, directory, progress)
     else:
-        raw = read_raw(Path(os.path.expanduser(chosen)))
+        local = expanded(chosen)
+        raw = read_raw(local, Budget(local))
         stored = _store(raw, _verified(entry, raw, chosen), entry, directory)
     found = locate(name, data_dir)
     if found != stored and not _is_good(entry, found):
@@ -70,14 +71,14 @@ def _fetch_url(entry: KnownDataset, url: str, directory: Path, progress: Progres
         resumed = partial.exists()
         download(url, partial, limit, progress)
         try:
-            content = _verified(entry, partial.read_bytes(), url)
+            raw, content = _downloaded(entry, partial, url)
         except InputError:
             partial.unlink()
             if not resumed:
                 raise
             download(url, partial, limit, progress)  # the earlier part was not of this file: once more from the start
-            content = _verified(entry, partial.read_bytes(), url)
-        stored = _store(partial.read_bytes(), content, entry, directory)
+            raw, content = _downloaded(entry, partial, url)
+        stored = _store(raw, content, entry, directory)
         partial.unlink()
     except Interrupted as reason:
         raise InputError(
@@ -92,9 +93,14 @@ def _fetch_url(entry: KnownDataset, url: str, directory: Path, progress: Progres
     return stored
 
 
+def _downloaded(entry: KnownDataset, partial: Path, url: str) -> tuple[bytes, bytes]:
+    raw = read_raw(partial, Budget(url))
+    return raw, _verified(entry, raw, url)
+
+
 def _verified(entry: KnownDataset, raw: bytes, source: str) -> bytes:
     """The decompressed content."""
-    content = decompress(raw, source, entry.pickle_bytes + _SLACK_BYTES)
+    content = decompress(raw, source, Budget(source), entry.pickle_bytes + _SLACK_BYTES)
     verify_checksum(entry, content, source)
     return content
 
@@ -111,7 +117,7 @@ def _is_good(entry: KnownDataset, path: Path | None) -> bool:
     if path is None:
         return False
     try:
-        _verified(entry, read_raw(path), str(path))
+        _verified(entry, read_raw(path, Budget(path)), str(path))
     except InputError:
         return False
     return True

@@ -8,12 +8,12 @@ import dataclasses
 import math
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 
-from fivo.data.compression import MAX_BYTES
-from fivo.data.dataset import Dataset, Frames
+from fivo.data.budget import Budget
+from fivo.data.dataset import Dataset
+from fivo.data.frames import Frames
 from fivo.errors import InputError
 
 _HEADER_BYTES = 128
@@ -34,12 +34,13 @@ def is_matlab(content: bytes) -> bool:
     return content[:10] == b"MATLAB 5.0" and content[124:128] == b"\x00\x01IM"
 
 
-def from_matlab(content: bytes, path: Path, name: str, steps_per_quarter: float | int) -> Dataset:
+def from_matlab(content: bytes, name: str, steps_per_quarter: float | int, budget: Budget) -> Dataset:
     """Reads a whole .mat file."""
+    path = budget.where
     if not is_matlab(content):
         raise InputError(f"{path} is not a little-endian MATLAB v5 file; save it with `save -v7` or `-v6`.")
     try:
-        splits = _variables(content)
+        splits = _variables(content, budget)
     except _Damaged as damage:
         raise InputError(f"{path} cannot be read: {damage}; get a fresh copy.") from None
     except UnicodeDecodeError:
@@ -85,16 +86,13 @@ class _Cursor:
         return self.data[self.at - count : self.at]
 
 
-def _variables(content: bytes) -> dict[str, list[Frames]]:
+def _variables(content: bytes, budget: Budget) -> dict[str, list[Frames]]:
     splits: dict[str, list[Frames]] = {}
-    budget = MAX_BYTES
     cursor = _Cursor(memoryview(content)[_HEADER_BYTES:])
     while cursor:
         kind, body = cursor.element()
         if kind == _COMPRESSED:
-            inner = _inflate(body, budget)
-            budget -= len(inner)
-            kind, body = _Cursor(memoryview(inner)).element()
+            kind, body = _Cursor(memoryview(_inflate(body, budget))).element()
         if kind != _MATRIX:
             raise _Damaged(f"found an element of type {kind} where a variable belongs")
         matrix = _Cursor(body)
@@ -103,23 +101,26 @@ def _variables(content: bytes) -> dict[str, list[Frames]]:
             raise _Damaged(f"it has an unexpected or repeated variable {variable[:40]!r}")
         if array_class != _CELL_CLASS:
             raise _Damaged(f"variable {variable} is not a cell array")
-        splits[_VARIABLES[variable]] = [
-            _numbers(_Cursor(matrix.element_of(_MATRIX)), f"{variable} cell {index}")
-            for index in range(_count(shape, matrix))
-        ]
+        count = _count(shape, matrix)
+        budget.spend_sequences(count)
+        cells = [_numbers(_Cursor(matrix.element_of(_MATRIX)), f"{variable} cell {i}") for i in range(count)]
+        budget.spend(sum(cell.size for cell in cells))  # as bytes in the order of time, which they are copied to
+        splits[_VARIABLES[variable]] = cells
     return splits
 
 
-def _inflate(body: memoryview, budget: int) -> bytes:
+def _inflate(body: memoryview, budget: Budget) -> bytes:
     inflater = zlib.decompressobj()
+    most = budget.room // 2  # the output is gathered in blocks and then joined
     try:
-        inner = inflater.decompress(body, budget + 1)
+        inner = inflater.decompress(body, most + 1)
     except zlib.error as error:
         raise _Damaged(f"a compressed variable is broken ({error})") from None
-    if len(inner) > budget:
-        raise _Damaged(f"it decompresses to more than {MAX_BYTES:,} bytes, refused as a decompression bomb")
+    if len(inner) > most:
+        raise _Damaged(f"a variable decompresses to more than {most:,} bytes, refused as a decompression bomb")
     if not inflater.eof:
         raise _Damaged("a compressed variable is cut short")
+    budget.spend(len(inner))
     return inner
 
 

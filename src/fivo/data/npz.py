@@ -15,21 +15,26 @@ A pianoroll may be bit-packed: its 88 columns become the 11 bytes of `numpy.pack
 import io
 import math
 import zipfile
-import zlib
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from fivo.data.compression import MAX_BYTES
-from fivo.data.dataset import NOTES, SPLITS, Dataset, Frames, Scaling, checked_kind
+from fivo.data.budget import ZIP_MEMBERS, Budget
+from fivo.data.dataset import NOTES, SPLITS, Dataset, Scaling
+from fivo.data.foreign import refusing
+from fivo.data.frames import DTYPES, Frames, Kind, checked_kind, checked_positive
+from fivo.data.npy import read_array
 from fivo.errors import InputError
 from fivo.files import replacing
 
 _PACKED = NOTES // 8
 _REQUIRED = {key for split in SPLITS for key in (split, f"{split}_lengths")}
 _OPTIONAL = {"kind", "steps_per_quarter", "step_seconds", "mean", "deviation"}
-_MAGIC_VERSION = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_ADVICE = "save it with `fivo.data.save_npz` or get a fresh copy"
+_DIRECTORY_ENTRY = b"PK\x01\x02"
 
 
 def save_npz(dataset: Dataset, path: str | Path) -> None:
@@ -56,87 +61,93 @@ def save_npz(dataset: Dataset, path: str | Path) -> None:
             archive.writestr(member, content.getvalue(), compresslevel=9)
 
 
-def from_npz(content: bytes, path: Path, name: str, steps_per_quarter: float | int | None = None) -> Dataset:
+def from_npz(content: bytes, name: str, steps_per_quarter: float | int | None, budget: Budget) -> Dataset:
     """Reads a whole .npz; `steps_per_quarter` serves a file that does not say it itself."""
-    arrays = _arrays(content, path)
-    missing, unknown = sorted(_REQUIRED - set(arrays)), sorted(set(arrays) - _REQUIRED - _OPTIONAL)
-    if missing or unknown:
-        problem = f"has no array {missing[0]}" if missing else f"has an unknown array {unknown[0]!r:.60}"
-        raise InputError(
-            f"{path} {problem}; it needs {', '.join(sorted(_REQUIRED))} and may have {', '.join(sorted(_OPTIONAL))}."
-        )
-    kind = checked_kind(_scalar(arrays, "kind", path, "U") or "pianoroll", str(path))
-    stated = _scalar(arrays, "steps_per_quarter", path, "iuf")
-    seconds = _scalar(arrays, "step_seconds", path, "iuf")
-    splits = {split: _cut(arrays[split], arrays[f"{split}_lengths"], kind, f"{path}: {split}") for split in SPLITS}
+    where = budget.where
+    arrays = _arrays(content, budget)
+    kind = checked_kind(_scalar(arrays, "kind", where, "U") or "pianoroll", where)
+    stated, seconds = (_scalar(arrays, key, where, "iuf") for key in ("steps_per_quarter", "step_seconds"))
+    for key, value in (("steps_per_quarter", stated), ("step_seconds", seconds)):
+        if value is not None:
+            checked_positive(value, f"{where}: `{key}`")
+    splits = {
+        split: tuple(_cut(arrays[split], arrays[f"{split}_lengths"], kind, f"{where}: {split}", budget))
+        for split in SPLITS
+    }
     if kind == "pianoroll":
         if None not in (stated, steps_per_quarter) and stated != steps_per_quarter:
             raise InputError(
-                f"{path} says that it has {stated} steps to the quarter note, but {steps_per_quarter} were asked for."
+                f"{where} says that it has {stated} steps to the quarter note, but {steps_per_quarter} were asked for."
             )
         return Dataset.pianoroll(name, splits, stated or steps_per_quarter or 2.0, seconds)
     if seconds is None:
-        raise InputError(f"{path} holds a {kind} without `step_seconds`; add how long a frame sounds.")
-    mean, deviation = (_scalar(arrays, key, path, "f") for key in ("mean", "deviation"))
-    if (mean is None) != (deviation is None) or (deviation is not None and not 0 < deviation < math.inf):
-        raise InputError(f"{path} has the mean {mean} and the deviation {deviation}; give both, the second positive.")
-    scaling = None if mean is None or deviation is None else Scaling(mean, deviation)
-    frames = {split: tuple(sequences) for split, sequences in splits.items()}
-    return Dataset(name, kind, frames, seconds, scaling=scaling)
+        raise InputError(f"{where} holds a {kind} without `step_seconds`; add how long a frame sounds.")
+    mean, deviation = (_scalar(arrays, key, where, "f") for key in ("mean", "deviation"))
+    if mean is None and deviation is None:
+        return Dataset(name, kind, splits, seconds)
+    if mean is None or deviation is None or not (math.isfinite(mean) and 0 < deviation < math.inf):
+        raise InputError(f"{where} has the mean {mean} and the deviation {deviation}; give both, the second positive.")
+    return Dataset(name, kind, splits, seconds, scaling=Scaling(mean, deviation))
 
 
-def _arrays(content: bytes, path: Path) -> dict[str, np.ndarray]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = archive.infolist()
-            if sum(member.file_size for member in members) > MAX_BYTES:
-                raise InputError(
-                    f"{path} decompresses to more than {MAX_BYTES:,} bytes; refused as a decompression bomb."
-                )
-            # Reading the declared size, not "all", is what bounds a member whose header lies about it.
-            return {
-                member.filename.removesuffix(".npy"): _array(archive.open(member).read(member.file_size))
-                for member in members
-            }
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError) as error:
-        if isinstance(error, InputError):
-            raise
+def _arrays(content: bytes, budget: Budget) -> dict[str, np.ndarray]:
+    where = budget.where
+    if content.count(_DIRECTORY_ENTRY) > ZIP_MEMBERS:  # before `zipfile` makes an object of each
+        raise InputError(f"{where} is not a readable .npz: it has more than {ZIP_MEMBERS} members; get a fresh copy.")
+    with refusing(where, ".npz", _ADVICE), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.infolist()
+        keys = [member.filename.removesuffix(".npy") for member in members]
+        _check_keys(keys, where)
+        return {key: _array(archive, member, budget) for key, member in zip(keys, members, strict=True)}
+
+
+def _check_keys(keys: list[str], where: str) -> None:
+    missing, unknown = sorted(_REQUIRED - set(keys)), sorted(set(keys) - _REQUIRED - _OPTIONAL)
+    if missing or unknown:
+        problem = f"has no array {missing[0]}" if missing else f"has an unknown array {unknown[0]!r:.60}"
         raise InputError(
-            f"{path} is not a readable .npz ({error}); save it with `fivo.data.save_npz` or get a fresh copy."
-        ) from error
+            f"{where} {problem}; it needs {', '.join(sorted(_REQUIRED))} and may have {', '.join(sorted(_OPTIONAL))}."
+        )
+    if len(keys) > len(set(keys)):
+        raise InputError(f"{where} has an array twice; get a fresh copy.")
 
 
-def _array(raw: bytes) -> np.ndarray:
-    """An array from its .npy bytes, refusing objects and shapes that the bytes do not fill."""
-    stream = io.BytesIO(raw)
-    version = np.lib.format.read_magic(stream)
-    if version not in _MAGIC_VERSION:
-        raise ValueError(f"array format {version}")
-    shape, fortran_order, dtype = _MAGIC_VERSION[version](stream)
-    body = raw[stream.tell() :]
-    if dtype.kind not in "biufU" or len(body) != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"an array of {dtype} that does not hold plain numbers of its shape")
-    return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran_order else "C")
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> np.ndarray:
+    # The other ways to compress are never used for an .npz, and zipfile decompresses them without a limit.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"it is compressed by method {member.compress_type}")
+    budget.spend(member.file_size)
+    with archive.open(member) as file:
+        return read_array(cast(io.BufferedIOBase, file), member.file_size)
 
 
-def _scalar(arrays: dict[str, np.ndarray], key: str, path: Path, kinds: str) -> Any:
+def _scalar(arrays: dict[str, np.ndarray], key: str, where: str, kinds: str) -> Any:
     if key not in arrays:
         return None
     value = arrays[key]
     if value.ndim or value.dtype.kind not in kinds:
-        raise InputError(f"{path}: {key} is {value.dtype} of shape {list(value.shape)}, but a single value is needed.")
-    return value.item()
+        raise InputError(f"{where}: {key} is {value.dtype} of shape {list(value.shape)}, but a single value is needed.")
+    with refusing(where, ".npz", _ADVICE):  # a text may be of code points that do not exist
+        return value.item()
 
 
-def _cut(frames: np.ndarray, lengths: np.ndarray, kind: str, where: str) -> list[Frames]:
+def _cut(frames: np.ndarray, lengths: np.ndarray, kind: Kind, where: str, budget: Budget) -> Iterator[Frames]:
     if frames.ndim != 2 or lengths.ndim != 1 or lengths.dtype.kind not in "iu":
         raise InputError(
             f"{where} has shape {list(frames.shape)} and {lengths.dtype} lengths; [frames, D] and integers are needed."
         )
+    budget.spend_sequences(lengths.size)
     if lengths.size and lengths.min() < 1:
         raise InputError(f"{where} sequence {int(lengths.argmin())} is empty; remove it or give it at least one frame.")
-    if int(lengths.sum()) != len(frames):
-        raise InputError(f"{where} has {len(frames)} frames, but its lengths sum to {int(lengths.sum())}.")
+    # None is longer than all together, so that their sum does not overflow.
+    total = int(lengths.sum()) if not lengths.size or lengths.max() <= len(frames) else "more"
+    if total != len(frames):
+        raise InputError(f"{where} has {len(frames)} frames, but its lengths sum to {total}.")
     if kind == "pianoroll" and frames.dtype == np.uint8 and frames.shape[1] == _PACKED:
+        budget.spend(len(frames) * NOTES)
         frames = np.unpackbits(frames, axis=1)
-    return np.split(frames, np.cumsum(lengths)[:-1])
+        frames.setflags(write=False)
+    elif frames.dtype != DTYPES[kind] or not frames.flags.c_contiguous:  # `Dataset` converts it
+        budget.spend(frames.size * DTYPES[kind].itemsize)
+    ends = np.cumsum(lengths, dtype=np.int64).tolist()
+    return (frames[begin:end] for begin, end in pairwise([0, *ends]))

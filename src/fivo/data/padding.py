@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int, Int32, Shaped
 from numpy.typing import DTypeLike
 
-from fivo.data.dataset import Frames
+from fivo.data.frames import Frames
 
 
 def pad(

@@ -126,5 +126,5 @@ def known(name: str) -> KnownDataset:
     if name not in KNOWN:
         near = difflib.get_close_matches(name, KNOWN, n=1)
         hint = f"did you mean {near[0]}?" if near else f"the known ones are {', '.join(KNOWN)}."
-        raise InputError(f"{name!r} is neither a known dataset nor an existing path; {hint}")
+        raise InputError(f"{name!r:.80} is neither a known dataset nor an existing path; {hint}")
     return KNOWN[name]

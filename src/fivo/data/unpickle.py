@@ -2,12 +2,14 @@
 
 It never imports or calls anything a file names: the two callables the original music files mention
 (`numpy.core.multiarray.scalar` and `numpy.dtype`) are marks on its stack that stand for "decode an integer". An
-opcode outside its short table ends the reading.
+opcode outside its short table ends the reading. Strings are read as Latin-1, which takes a byte a character: the
+names that matter are ASCII.
 """
 
 import struct
 from typing import Any, Literal, NoReturn
 
+from fivo.data.budget import INSTRUCTION_BYTES, STRING_BYTES, Budget
 from fivo.errors import InputError
 
 # What a file may name, and the mark that stands for it.
@@ -44,14 +46,17 @@ class _Refusal(Exception):
     pass
 
 
-def loads(data: bytes, where: str) -> Any:
+def loads(data: bytes, budget: Budget) -> Any:
     """The lists, tuples, dicts, strings and integers of a pickle (protocol 2 or later)."""
+    where = budget.where
     try:
-        return _run(data)
+        value, instructions = _run(data, budget.room // INSTRUCTION_BYTES)
     except _Refusal as refusal:
         raise InputError(f"{where} is not a pickle of note lists: {refusal}; nothing in it was executed.") from None
     except (IndexError, KeyError):  # ran past the end, below the stack, or recalled what was never stored
         raise InputError(f"{where} is damaged or cut short; get a fresh copy.") from None
+    budget.spend(instructions * INSTRUCTION_BYTES)
+    return value
 
 
 def _refuse(reason: str) -> NoReturn:
@@ -110,7 +115,8 @@ def _is_little_int64(kind: Any) -> bool:
     return type(kind) is _IntegerType and kind.is_little_int64
 
 
-def _run(data: bytes) -> Any:
+def _run(data: bytes, most: int) -> tuple[Any, int]:
+    """What a pickle holds, and how many instructions it took; at most so many are followed."""
     if len(data) < 2 or data[0] != 0x80 or not 2 <= data[1] <= 5:
         _refuse("it does not start like a pickle of protocol 2 to 5")
     stack: list[Any] = []
@@ -119,7 +125,7 @@ def _run(data: bytes) -> Any:
     push, pop = stack.append, stack.pop
     at, end = 2, len(data)
     # The branches stand in the order of their frequency: the largest of the music files has ten million instructions.
-    while True:
+    for count in range(most):
         op = data[at]
         at += 1
         if op == 0x68:  # BINGET
@@ -142,7 +148,7 @@ def _run(data: bytes) -> Any:
             push((pop(), last))
         elif op == 0x55 or op == 0x8C or op == 0x43:  # SHORT_BINSTRING, SHORT_BINUNICODE, SHORT_BINBYTES
             raw = _take(data, at + 1, data[at])
-            push(raw if op == 0x43 else _text(raw, op == 0x8C))
+            push(raw if op == 0x43 else raw.decode("latin1"))
             at += 1 + len(raw)
         elif op == 0x52:  # REDUCE
             arguments = pop()
@@ -186,8 +192,8 @@ def _run(data: bytes) -> Any:
             push(int.from_bytes(raw, "little", signed=True))
             at += 1 + len(raw)
         elif op in (0x58, 0x54, 0x42):  # BINUNICODE, BINSTRING, BINBYTES
-            raw = _take(data, at + 4, int.from_bytes(_take(data, at, 4), "little"))
-            push(raw if op == 0x42 else _text(raw, op == 0x58))
+            raw = _take(data, at + 4, _short(int.from_bytes(_take(data, at, 4), "little")))
+            push(raw if op == 0x42 else raw.decode("latin1"))
             at += 4 + len(raw)
         elif op == 0x61:  # APPEND
             item = pop()
@@ -213,9 +219,10 @@ def _run(data: bytes) -> Any:
             _take(data, at, 8)
             at += 8
         elif op == 0x2E:  # STOP
-            return pop()
+            return pop(), count
         else:
             _refuse(f"it uses the pickle instruction 0x{op:02x}")
+    _refuse(f"it takes more than {most:,} instructions, whose results may fill the memory")
 
 
 _CLOSING = frozenset((0x74, 0x65, 0x75))
@@ -223,8 +230,10 @@ _INTEGER_WIDTHS = {0x4B: 1, 0x4D: 2, 0x4A: 4}
 _CONSTANTS = {0x4E: None, 0x88: True, 0x89: False}
 
 
-def _text(raw: bytes, utf8: bool) -> str:
-    return raw.decode("utf-8", "replace") if utf8 else raw.decode("latin1")
+def _short(length: int) -> int:
+    if length > STRING_BYTES:
+        _refuse(f"it holds a string of {length:,} bytes")
+    return length
 
 
 def _expect(container: Any, kind: type) -> Any:

@@ -1,12 +1,14 @@
 """Any folder of recordings: which file belongs to which split."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from fivo.data.budget import Budget
 from fivo.data.dataset import SPLITS, Dataset
+from fivo.data.places import files_below, walk_files
 from fivo.data.speech.cache import Cutting, cached_dataset
 from fivo.data.speech.recording import SUFFIXES
 from fivo.errors import InputError
@@ -17,7 +19,7 @@ HELD_OUT = 0.1
 
 def is_recordings_folder(folder: Path) -> bool:
     """Whether there is any recording below."""
-    return any(next(_walk(place), None) for place in (folder, *split_folders(folder).values()))
+    return any(next(walk_files(place, SUFFIXES), None) for place in (folder, *split_folders(folder).values()))
 
 
 def from_recordings(folder: Path, name: str, cutting: Cutting, split_seed: int) -> Dataset:
@@ -40,6 +42,7 @@ def from_recordings(folder: Path, name: str, cutting: Cutting, split_seed: int) 
         raise InputError(
             f"{folder} has a sub-folder {next(iter(present))}, but not both train and test; add or rename some."
         )
+    Budget(folder).spend_sequences(sum(map(len, files.values())))
     return cached_dataset(name, files, cutting)
 
 
@@ -53,7 +56,7 @@ def split_folders(folder: Path) -> dict[str, Path]:
 
 def recordings_below(folder: Path) -> list[Path]:
     """All recordings, sorted by their path within the folder."""
-    return sorted(_walk(folder), key=lambda path: path.relative_to(folder).as_posix())
+    return files_below(folder, SUFFIXES)
 
 
 def draw(paths: Sequence[Path], folder: Path, names: Sequence[str], seed: int) -> dict[str, list[Path]]:
@@ -79,9 +82,4 @@ def _speaker(path: Path, folder: Path) -> str:
 
 
 def _is_split(entry: Path) -> bool:
-    return entry.name.lower() in SPLITS and entry.is_dir()
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for directory, _, names in os.walk(folder):
-        yield from (Path(directory, name) for name in names if name.lower().endswith(SUFFIXES))
+    return entry.name.lower() in SPLITS and os.path.isdir(entry)

@@ -8,6 +8,9 @@ from jaxtyping import Float, Float32, Shaped
 from fivo.data.dataset import Scaling
 from fivo.errors import InputError
 
+_BLOCK = 1 << 22
+"""Samples that are summed in double precision together: a few minutes of speech."""
+
 
 class SampleMoments:
     """The mean and standard deviation of all samples, gathered a recording at a time."""
@@ -16,10 +19,11 @@ class SampleMoments:
         self.count, self.total, self.squares = 0, 0.0, 0.0
 
     def add(self, samples: Shaped[np.ndarray, " _samples"]) -> None:
-        wide = samples.astype(np.float64)
-        self.count += len(wide)
-        self.total += float(wide.sum())
-        self.squares += float(wide @ wide)
+        self.count += len(samples)
+        for begin in range(0, len(samples), _BLOCK):
+            wide = samples[begin : begin + _BLOCK].astype(np.float64)
+            self.total += float(wide.sum())
+            self.squares += float(wide @ wide)
 
     def scaling(self, where: str) -> Scaling:
         """What standardises these samples."""
@@ -39,9 +43,9 @@ def as_frames(
     samples: Shaped[np.ndarray, " _samples"], frame: int, scaling: Scaling
 ) -> Float32[np.ndarray, "_time _frame"]:
     """Standardised frames; the last one is filled up with zeros, which are the training mean."""
-    frames = np.zeros((num_frames(len(samples), frame), frame), np.float32)
-    frames.reshape(-1)[: len(samples)] = scaling.standardise(samples)
-    return frames
+    standardised = scaling.standardise(samples)
+    standardised.resize(num_frames(len(samples), frame) * frame, refcheck=False)  # in place; what is new is zero
+    return standardised.reshape(-1, frame)
 
 
 def as_samples(frames: Float[np.ndarray, "_time _frame"], scaling: Scaling) -> Float32[np.ndarray, " _samples"]:

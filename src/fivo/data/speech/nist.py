@@ -9,17 +9,17 @@ from typing import NoReturn
 import numpy as np
 from jaxtyping import Int16
 
+from fivo.data.budget import NIST_HEADER_BYTES, SAMPLE_BYTES, Budget
 from fivo.errors import InputError
 
 MAGIC = b"NIST_1A\n"
 SHORTEN_MAGIC = b"ajkg"
 
-_LINE = re.compile(r"(\S+) -(i|r|s(\d+)) (.*)")
+_LINE = re.compile(r"(\S+) -(i|r|s(\d{1,9})) (.*)")
 _BYTE_ORDERS = {"01": "<i2", "10": ">i2"}
-_MAX_HEADER = 1 << 16
 
 
-def read_nist(content: bytes, where: str) -> tuple[Int16[np.ndarray, " _samples"], int]:
+def read_nist(content: bytes, where: str, budget: Budget) -> tuple[Int16[np.ndarray, " _samples"], int]:
     """(samples, rate) of an uncompressed mono file."""
     start = _header_size(content, where)
     fields = _fields(content[:start], where)
@@ -43,6 +43,7 @@ def read_nist(content: bytes, where: str) -> tuple[Int16[np.ndarray, " _samples"
             f"{where} holds {len(content) - start} bytes of samples where its header announces {2 * count}; "
             "it is cut short or damaged, so get a fresh copy."
         )
+    budget.spend(count * SAMPLE_BYTES)
     return np.frombuffer(content, _BYTE_ORDERS[order], offset=start).astype(np.int16), rate
 
 
@@ -56,7 +57,7 @@ def refuse_shorten(where: str) -> NoReturn:
 
 def _header_size(content: bytes, where: str) -> int:
     size = content[len(MAGIC) : len(MAGIC) + 8]
-    if not re.fullmatch(rb" *\d+\n", size) or not 16 <= int(size) <= _MAX_HEADER:
+    if not re.fullmatch(rb" *\d+\n", size) or not 16 <= int(size) <= NIST_HEADER_BYTES:
         raise InputError(f"{where} is a NIST file without the size of its header; it is damaged, so get a fresh copy.")
     if len(content) < int(size):
         raise InputError(f"{where} ends within its header of {int(size)} bytes; it is cut short, so get a fresh copy.")

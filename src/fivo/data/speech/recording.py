@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Shaped
 
+from fivo.data.budget import Budget
 from fivo.data.compression import read_raw
 from fivo.data.speech import flac, nist, riff
 from fivo.data.speech.rates import convert_rate
@@ -14,6 +15,8 @@ from fivo.errors import InputError
 SUFFIXES = (".wav", ".flac", ".sph", ".nist")
 PAPER_RATE = 16_000
 """Samples per second of TIMIT."""
+LOUDEST = 2.0**31
+"""65,536 times what 16 bits hold; beyond it a file is damaged, and sums of samples would overflow."""
 
 
 class Recording(NamedTuple):
@@ -25,7 +28,7 @@ class Recording(NamedTuple):
 
 def read_recording(path: str | Path) -> Recording:
     """A WAV, NIST SPHERE or FLAC file; the content says which, not the name: TIMIT's NIST files are called .WAV."""
-    return decode(read_raw(Path(path)), str(path))
+    return decode(read_raw(Path(path), Budget(path)), str(path))
 
 
 def decode(content: bytes, where: str) -> Recording:
@@ -38,13 +41,15 @@ def decode(content: bytes, where: str) -> Recording:
         raise InputError(
             f"{where} starts like neither a WAV, a NIST SPHERE nor a FLAC file; convert it to a 16-bit WAV file."
         )
-    samples, rate = reader(content, where)
+    budget = Budget(where)
+    budget.spend(len(content))
+    samples, rate = reader(content, where, budget)
     if not len(samples):
         raise InputError(f"{where} is empty: it has no sample; remove it.")
     if rate < 1:
         raise InputError(f"{where} has a rate of {rate} Hz; it is damaged, so get a fresh copy.")
-    if samples.dtype.kind == "f" and not np.isfinite(samples).all():
-        raise InputError(f"{where} has samples that are not finite; repair or remove it.")
+    if samples.dtype.kind == "f" and not (samples.min() > -LOUDEST and samples.max() < LOUDEST):
+        raise InputError(f"{where} has samples that are not finite, or far beyond full scale; repair or remove it.")
     return Recording(samples, rate)
 
 
@@ -63,4 +68,4 @@ def at_rate(recording: Recording, rate: int, resample: bool, where: str) -> Reco
             f"`sox IN -r {rate} OUT`, or pass --resample to have it done in memory (or --rate {recording.rate} to "
             "model recordings of this rate)."
         )
-    return Recording(convert_rate(recording.samples, recording.rate, rate), rate)
+    return Recording(convert_rate(recording.samples, recording.rate, rate, Budget(where)), rate)

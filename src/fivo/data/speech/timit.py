@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from fivo.data.dataset import Dataset, Scaling
-from fivo.data.places import search_path
+from fivo.data.places import expanded, search_path
 from fivo.data.speech.cache import Cutting, cached_dataset
 from fivo.data.speech.recording import PAPER_RATE
 from fivo.errors import InputError
@@ -47,7 +47,7 @@ class TimitCheck:
 def locate_timit(data_dir: str | Path | None = None) -> Path | None:
     """The first tree of TIMIT on the search path."""
     places = (place / folder for place in search_path(data_dir) for folder in _PLACES)
-    return next((place for place in places if place.is_dir() and is_timit(place)), None)
+    return next((place for place in places if os.path.isdir(place) and is_timit(place)), None)
 
 
 def find_timit(data_dir: str | Path | None = None) -> Path:
@@ -79,7 +79,7 @@ def load_timit(folder: Path, *, frame: int = FRAME) -> Dataset:
 
 def check_timit(folder: str | Path | None = None, *, data_dir: str | Path | None = None) -> TimitCheck:
     """Read a tree, by default the one on the search path, completely and compare it with what is known."""
-    place = find_timit(data_dir) if folder is None else Path(os.path.expanduser(folder))
+    place = find_timit(data_dir) if folder is None else expanded(folder)
     if not is_timit(place):
         raise InputError(
             f"{place} has not TIMIT's layout TRAIN/DR1/SPEAKER/SA1.WAV; give the folder that holds TRAIN and TEST."
@@ -180,12 +180,19 @@ def _folders(place: Path) -> list[Path]:
         return []
 
 
+def _names(place: Path) -> list[str]:
+    try:
+        return os.listdir(place)
+    except OSError as error:
+        raise InputError(f"{place} cannot be read ({error.strerror}); check its permissions.") from error
+
+
 def _utterances(half: Path) -> dict[str, Path]:
     """Path by name `DRx/SPEAKER/UTTERANCE.WAV`."""
     found: dict[str, Path] = {}
     for region in _folders(half):
         for speaker in _folders(region) if _REGION.fullmatch(region.name.upper()) else ():
-            for file_name in sorted(os.listdir(speaker), key=len, reverse=True):  # the shorter name wins
+            for file_name in sorted(_names(speaker), key=len, reverse=True):  # the shorter name wins
                 match = _UTTERANCE.fullmatch(file_name.upper())
                 if match is not None:
                     found[f"{region.name}/{speaker.name}/{match[1]}.WAV".upper()] = speaker / file_name
