@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 
 _LOCATIONS = {
     "Batch": "fivo.batch",
+    "ParticleFilter": "fivo.smc",
+    "Sequence": "fivo.batch",
     "InputError": "fivo.errors",
     "fit": "fivo.fitting",
     "open_run": "fivo.evaluation",
@@ -20,6 +22,7 @@ _PACKAGES = (
     "bounds",
     "config",
     "data",
+    "distributions",
     "evaluation",
     "experiments",
     "gradients",
@@ -35,9 +38,12 @@ _PACKAGES = (
 __all__ = [
     "Batch",
     "InputError",
+    "ParticleFilter",
+    "Sequence",
     "bounds",
     "config",
     "data",
+    "distributions",
     "evaluation",
     "fit",
     "gradients",
@@ -53,12 +59,26 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from fivo import bounds, config, data, evaluation, gradients, models, report, resampling, smc, training, weights
-    from fivo.batch import Batch
+    from fivo import (
+        bounds,
+        config,
+        data,
+        distributions,
+        evaluation,
+        gradients,
+        models,
+        report,
+        resampling,
+        smc,
+        training,
+        weights,
+    )
+    from fivo.batch import Batch, Sequence
     from fivo.errors import InputError
     from fivo.evaluation import open_run
     from fivo.fitting import fit
     from fivo.serialization import load, save
+    from fivo.smc import ParticleFilter
 
 
 def __getattr__(name: str) -> Any:
