@@ -107,7 +107,7 @@ class Batch(eqx.Module):
 
 
 def as_batch(x: Any) -> Batch:
-    """What a user may give for a batch: a `Batch`, one sequence [time, dim], many [batch, time, dim], or a list of them.
+    """What a user may give for a batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of arrays.
 
     Returns:
         The batch; one sequence becomes a batch of one.
@@ -188,8 +188,8 @@ def _checked_inputs(arrays: list[np.ndarray], inputs: Sized | np.ndarray | Array
     known = [u.astype(np.float32) if u.dtype.kind == "i" else u for u in known]
     if len(known) != len(arrays) or any(len(u) != len(x) for u, x in zip(known, arrays, strict=True)):
         raise InputError(
-            f"inputs must have one array [time, input] per sequence, as long as it, got lengths {[len(u) for u in known]} "
-            f"for sequences of {[len(x) for x in arrays]} steps."
+            "inputs must have one array [time, input] per sequence, as long as it, got lengths "
+            f"{[len(u) for u in known][:8]} for sequences of {[len(x) for x in arrays][:8]} steps."
         )
     _check_widths(known, "the inputs of sequence")
     for i, u in enumerate(known):

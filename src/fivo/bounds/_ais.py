@@ -15,9 +15,9 @@ class AIS(SMCSampler):
         temperatures: where annealing goes from 0 to 1, such as `temperatures.linear(8)`.
         kernel: how trajectories move at each temperature, such as `HMC(0.1, 5)`.
 
-    Works on whole trajectories of a sequential model, and on plain latent variable models as sequences of one frame. The
-    gradient is exact with `Leapfrog` and `Copy`, and biased with `HMC` and `RandomWalk`, whose decision to accept it
-    leaves out.
+    Works on whole trajectories of a sequential model, and on plain latent variable models as sequences of one frame.
+    The gradient is exact with `Leapfrog` and `Copy`, and biased with `HMC` and `RandomWalk`, whose decision to accept
+    it leaves out.
     """
 
     def __init__(self, num_particles: int, temperatures: Temperatures, kernel: Kernel) -> None:

@@ -22,8 +22,8 @@ class FIVO(eqx.Module):
         num_particles: N.
         resampling: how ancestors are drawn, as for `ParticleFilter`; multinomial by default.
         criterion: when to resample, as for `ParticleFilter`; by default when ESS <= N/2.
-        gradient: what `jax.grad` of the bound follows, by name or as a `fivo.gradients.Gradient`; by default the paper's
-            estimator ∇ log p̂_N with reparameterized latents, resampling terms dropped.
+        gradient: what `jax.grad` of the bound follows, by name or as a `fivo.gradients.Gradient`; by default the
+            paper's estimator ∇ log p̂_N with reparameterized latents, resampling terms dropped.
         filter: a `ParticleFilter`, in place of the first three.
     """
 

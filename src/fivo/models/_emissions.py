@@ -99,8 +99,10 @@ class BernoulliEmission(_Centred):
         return self.dim
 
     def __call__(self, outputs: Float[Array, " outputs"]) -> dist.Distribution:
-        rate = jnp.clip(jnp.asarray(self.mean.value), RATE_FLOOR, 1 - RATE_FLOOR)
-        return Bernoulli(outputs + jnp.log(rate) - jnp.log1p(-rate))
+        with jax.ensure_compile_time_eval():
+            rate = jnp.clip(jnp.asarray(self.mean.value), RATE_FLOOR, 1 - RATE_FLOOR)
+            on, off = jnp.log(rate), jnp.log1p(-rate)
+        return Bernoulli(outputs + on - off)
 
 
 class NormalEmission(_Centred):
@@ -233,7 +235,8 @@ class CategoricalEmission(Emission):
         return centred(one_hot, self.rates, wide).reshape(*x.shape[:-1], self.num_features)
 
     def __call__(self, outputs: Float[Array, " outputs"]) -> dist.Distribution:
-        offset = jnp.log(jnp.clip(jnp.asarray(self.rates.value), RATE_FLOOR, 1))
+        with jax.ensure_compile_time_eval():
+            offset = jnp.log(jnp.clip(jnp.asarray(self.rates.value), RATE_FLOOR, 1))
         return Symbols(outputs.reshape(self.rates.shape) + offset)
 
 
@@ -241,7 +244,7 @@ class MixedEmission(Emission):
     """A kind per column: groups of columns with an emission each.
 
     Args:
-        parts: pairs of an emission and the columns of the frame that it is about; together they cover every column once.
+        parts: pairs of an emission and the columns of the frame that it is about; they cover every column once.
     """
 
     parts: tuple[Emission, ...]
@@ -254,8 +257,9 @@ class MixedEmission(Emission):
         sizes = [(part.dim, len(group)) for part, group in zip(self.parts, self.columns, strict=True)]
         if not parts or together != list(range(len(together))) or any(dim != size for dim, size in sizes):
             raise InputError(
-                f"the parts of a MixedEmission must cover the columns 0 … {max(len(together) - 1, 0)} once, each with an "
-                f"emission as wide as its columns, got columns {list(self.columns)} for widths {[d for d, _ in sizes]}."
+                f"the parts of a MixedEmission must cover the columns 0 … {max(len(together) - 1, 0)} once, each with "
+                f"an emission as wide as its columns, got columns {list(self.columns)} for widths "
+                f"{[dim for dim, _ in sizes]}."
             )
 
     @property
