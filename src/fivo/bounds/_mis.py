@@ -25,7 +25,8 @@ class MIS(eqx.Module):
         num_samples: draws of each proposal, which are averaged.
 
     It is sharp where the mixture Σ_i w_i(x) q_i is the posterior. Proposals and gate hold parameters: differentiate the
-    objective too. The `info` has one step: the ESS of the terms, and log (Σ_j w_j q_j) - log p averaged over them as `kl`.
+    objective too. The `info` has one step: the ESS of the terms, and log (Σ_j w_j q_j) - log p averaged over them as
+    `kl`.
     """
 
     proposals: tuple[Proposal, ...]

@@ -27,7 +27,8 @@ def sandwich(
         model: the model.
         batch: a `Batch`, or what can be made one.
         posterior: a draw from p(z | x) for each sequence, [batch, time, ...]. The latents that x was simulated with are
-            such a draw, but one only: they bracket the evidence on average over simulated pairs (x, z), not for a single x.
+            such a draw, but one only: they bracket the evidence on average over simulated pairs (x, z), not for a
+            single x.
         key: a random key.
 
     Returns:

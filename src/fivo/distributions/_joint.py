@@ -22,8 +22,9 @@ class Joint(dist.Distribution):
     Args:
         parts: for each name a distribution, or a function from the draws so far (a dictionary) to one.
 
-    A draw is a dictionary of the parts' draws: `Joint(regime=Categorical(...), level=lambda z: Normal(mean[z["regime"]], 1))`.
-    Gradients treat each part by its kind: paths through continuous draws, scores of discrete ones (`gradient="mixed"`).
+    A draw is a dictionary of the parts' draws: `Joint(regime=Categorical(...), level=lambda z:
+    Normal(mean[z["regime"]], 1))`. Gradients treat each part by its kind: paths through continuous draws, scores of
+    discrete ones (`gradient="mixed"`).
     """
 
     def __init__(self, **parts: Part) -> None:
@@ -65,7 +66,8 @@ def is_discrete(leaf: Array | jax.ShapeDtypeStruct) -> bool:
 def discrete_log_prob(distribution: dist.Distribution, value: Any) -> Float[Array, ""]:
     """log p of the discrete parts of a draw, given the continuous ones before them; zero where there are none.
 
-    Raises `InputError` for a distribution that draws both kinds together and is no `Joint`: its parts cannot be told apart.
+    Raises `InputError` for a distribution that draws both kinds together and is no `Joint`: its parts cannot be told
+    apart.
     """
     kinds = {is_discrete(leaf) for leaf in jax.tree.leaves(value)}
     if kinds == {True}:

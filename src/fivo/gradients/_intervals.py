@@ -6,7 +6,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 def interval_ends(resampled: Bool[Array, "batch time"], lengths: Int[Array, " batch"]) -> Int[Array, "batch time"]:
-    """For every step the last one of its interval: the next that is followed by a resampling, or the sequence's last."""
+    """For every step the last one of its interval: the next that is followed by a resampling, or the sequence's
+    last.
+    """
     last = jnp.maximum(lengths - 1, 0)[:, None]
     steps = jnp.broadcast_to(jnp.arange(resampled.shape[1], dtype=lengths.dtype), resampled.shape)
     candidates = jnp.where(resampled, jnp.minimum(steps, last), last)

@@ -59,7 +59,9 @@ class States(NamedTuple):
 
 
 class Landing(Rules):
-    """Paths around the proposal's score; `weights` are the c_i of every step's interval, None counts every path once."""
+    """Paths around the proposal's score; `weights` are the c_i of every step's interval, None counts every path
+    once.
+    """
 
     weights: Float[Array, "batch time particle"] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 

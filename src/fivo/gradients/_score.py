@@ -108,8 +108,8 @@ class MixedScore(Score):
     Args:
         baseline: what is subtracted from the learning signals.
 
-    The whole gradient of FIVO for a model with both kinds of latents and a fixed schedule. Such latents must be drawn by
-    a `fivo.distributions.Joint`, which tells the two apart.
+    The whole gradient of FIVO for a model with both kinds of latents and a fixed schedule. Such latents must be drawn
+    by a `fivo.distributions.Joint`, which tells the two apart.
     """
 
     name: ClassVar[str] = "mixed-score"

@@ -44,7 +44,7 @@ class Deviation(NamedTuple):
 
 
 class LinearGaussian(SequenceModel):
-    """z_1 ~ N(m, P), z_t = A z_{t-1} + B u_t + N(0, Q), x_t = C z_t + D u_t + N(0, R); missing entries are integrated out.
+    """z_1 ~ N(m, P), z_t = A z_{t-1} + B u_t + N(0, Q), x_t = C z_t + D u_t + N(0, R), with missing entries.
 
     Args:
         transition_matrix: A [state, state].
@@ -55,7 +55,8 @@ class LinearGaussian(SequenceModel):
         initial_covariance: P [state, state].
         input_matrix: B [state, input], for a model with inputs; the first latent does not see u_1.
         emission_input_matrix: D [dim, input].
-        proposal: `prior` (bootstrap), `optimal` p(z_t | z_{t-1}, x_t), `smoothing` p(z_t | z_{t-1}, x_t:T) or `learned`.
+        proposal: `prior` (bootstrap), `optimal` p(z_t | z_{t-1}, x_t), `smoothing` p(z_t | z_{t-1}, x_t:T) or
+            `learned`.
 
     The covariances are stored as free Cholesky factors, so that any gradient step keeps them positive definite.
     """

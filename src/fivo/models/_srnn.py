@@ -25,7 +25,9 @@ class Context(NamedTuple):
 
 
 class SRNN(SequenceModel):
-    """p(z_t | h_t, z_{t-1}, u_t), q(z_t | h_t, z_{t-1}, x_t, u_t), g(x_t | z_t, h_t, u_t), h_{t+1} = LSTM([φ_x(x_t), u_t], h_t).
+    """p(z_t | h_t, z_{t-1}, u_t), q(z_t | h_t, z_{t-1}, x_t, u_t), g(x_t | z_t, h_t, u_t) with a recurrence of x alone.
+
+    h_{t+1} = LSTM([φ_x(x_t), u_t], h_t).
 
     Args:
         output: what x_t is, such as `BernoulliEmission(train_mean)`.

@@ -24,7 +24,9 @@ class InputDrive(NamedTuple):
 
 
 class VRNN(SequenceModel):
-    """h_{t+1} = LSTM([φ_x(x_t), φ_z(z_t), u_t], h_t); p(z_t | h_t, u_t), q(z_t | h_t, x_t, u_t), g(x_t | z_t, h_t, u_t).
+    """p(z_t | h_t, u_t), q(z_t | h_t, x_t, u_t), g(x_t | z_t, h_t, u_t) with a recurrence of x and z.
+
+    h_{t+1} = LSTM([φ_x(x_t), φ_z(z_t), u_t], h_t).
 
     Args:
         output: what x_t is, such as `BernoulliEmission(train_mean)`.

@@ -84,7 +84,8 @@ def checked_scheme(resampling: str | AnyScheme, num_particles: int) -> AnyScheme
             )
         except TypeError as error:
             raise InputError(
-                f"a resampling function must take (key, log_weights, num_draws) and return ancestors, but raised: {error}"
+                "a resampling function must take (key, log_weights, num_draws) and return ancestors, but raised: "
+                f"{error}"
             ) from None
     return scheme
 

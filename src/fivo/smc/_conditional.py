@@ -48,8 +48,8 @@ def conditional_filter(
         reference: a trajectory for each sequence, [batch, time, ...].
         key: one random key, or one for each sequence.
         ancestor_sampling: draw the past of the reference anew wherever particles are resampled (Lindsten, Jordan and
-            Schön 2014), by what each particle gives the reference's future: O(N) a step where latents are Markov, O(N T)
-            elsewhere.
+            Schön 2014), by what each particle gives the reference's future: O(N) a step where latents are Markov, O(N
+            T) elsewhere.
         keep: which per-particle records to return: "log_weights", "ancestors", "latents".
 
     Returns:

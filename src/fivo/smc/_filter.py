@@ -36,8 +36,9 @@ class ParticleFilter(eqx.Module):
 
     Args:
         num_particles: N.
-        resampling: how ancestors are drawn: the name of a scheme ("multinomial", "stratified", "systematic", "residual",
-            "soft", "relaxed", "transport"), one of `fivo.resampling`, or a function (key, log_weights, num_draws).
+        resampling: how ancestors are drawn: the name of a scheme ("multinomial", "stratified", "systematic",
+            "residual", "soft", "relaxed", "transport"), a scheme of `fivo.resampling`, or a function of your own
+            (key, log_weights, num_draws) -> ancestors.
         criterion: when to resample, such as `ESSBelow(0.5)`, `Always()`, `Never()` or `Every(10)`.
 
     Call it with a model and sequences, or stream: `state = pf.init(model, key=key)`, then for every frame

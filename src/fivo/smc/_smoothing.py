@@ -29,8 +29,9 @@ def backward_simulate(
         key: one random key, or one for each sequence.
 
     Returns:
-        [batch, time, trajectory, ...]. From the last step backwards each z_t is drawn among all particles of its step, by
-        w_t p(z_t+1 | z_t): early steps are as diverse as late ones, unlike in `trajectories`. O(N) a step and trajectory.
+        [batch, time, trajectory, ...]. From the last step backwards each z_t is drawn among all particles of its step,
+        by w_t p(z_t+1 | z_t): early steps are as diverse as late ones, unlike in `trajectories`. O(N) a step and
+        trajectory.
     """
     batch = as_batch(batch)
     _check(model, result)

@@ -111,7 +111,9 @@ def resample(
     particles: Particles,
     rules: Rules = EVERY_PATH,
 ) -> tuple[Particles, Int[Array, " particle"]]:
-    """Lines 11-13 and 16-21: where it was decided, N particles drawn by weight, of equal weights; and their ancestors."""
+    """Lines 11-13 and 16-21: where it was decided, N particles drawn by weight, of equal weights; and their
+    ancestors.
+    """
     log_weights = particles.log_weights
     num_particles = log_weights.shape[-1]
     key = jax.random.split(key)[1]
