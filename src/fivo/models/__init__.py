@@ -1,6 +1,7 @@
 """Models: the contract, models whose evidence is known exactly, and the paper's recurrent networks."""
 
 from fivo.constants import Constant
+from fivo.models._check import CheckReport, Finding, check_model
 from fivo.models._contract import SequenceModel, check_inputs, check_streams, has_initial_prior
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
@@ -33,12 +34,14 @@ __all__ = [
     "BernoulliEmission",
     "CategoricalEmission",
     "CategoricalLatent",
+    "CheckReport",
     "Constant",
     "Covariance",
     "Densities",
     "DiscreteHMM",
     "Emission",
     "Extension",
+    "Finding",
     "Frame",
     "Generator",
     "Kinds",
@@ -58,6 +61,7 @@ __all__ = [
     "StochasticVolatility",
     "StudentTEmission",
     "check_inputs",
+    "check_model",
     "check_streams",
     "densities",
     "draw",
