@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 
 _LOCATIONS = {
     "Batch": "fivo.batch",
+    "ParticleFilter": "fivo.smc",
+    "Sequence": "fivo.batch",
     "InputError": "fivo.errors",
     "fit": "fivo.fitting",
     "open_run": "fivo.evaluation",
@@ -20,6 +22,7 @@ _PACKAGES = (
     "bounds",
     "config",
     "data",
+    "distributions",
     "evaluation",
     "experiments",
     "gradients",
@@ -36,9 +39,12 @@ _PACKAGES = (
 __all__ = [
     "Batch",
     "InputError",
+    "ParticleFilter",
+    "Sequence",
     "bounds",
     "config",
     "data",
+    "distributions",
     "evaluation",
     "fit",
     "gradients",
@@ -59,6 +65,7 @@ if TYPE_CHECKING:
         bounds,
         config,
         data,
+        distributions,
         evaluation,
         gradients,
         models,
@@ -69,11 +76,12 @@ if TYPE_CHECKING:
         training,
         weights,
     )
-    from fivo.batch import Batch
+    from fivo.batch import Batch, Sequence
     from fivo.errors import InputError
     from fivo.evaluation import open_run
     from fivo.fitting import fit
     from fivo.serialization import load, save
+    from fivo.smc import ParticleFilter
 
 
 def __getattr__(name: str) -> Any:

@@ -1,28 +1,47 @@
-"""Padded batches of sequences of different lengths."""
+"""Padded batches of sequences of different lengths, with what is missing and what is known besides."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Sequence as Sized
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from fivo.errors import InputError
+
+
+class Sequence(eqx.Module):
+    """One sequence as a model's `encode` sees it; missing entries and the padding past its end hold zeros."""
+
+    observations: Shaped[Array, "time dim"]
+    """x_1:T."""
+    length: Int[Array, ""]
+    """How many of the steps are the sequence's own; the others are padding."""
+    mask: Bool[Array, "time dim"] | None = None
+    """True where an entry was observed; None where every entry was."""
+    inputs: Float[Array, "time input"] | None = None
+    """u_1:T: known quantities that are not modelled, such as controls, covariates or attributes repeated along time."""
 
 
 class Batch(eqx.Module):
     """Sequences x_1:T_b padded to one length T.
 
-    `mask` is true where an entry was observed; `None` says that every entry of every frame was, which is
-    also the faster program. What stands behind a sequence's end or in a missing entry is never read.
+    Args:
+        observations: x [batch, time, dim].
+        lengths: T_b [batch], the number of steps of each sequence.
+        mask: [batch, time, dim], true where an entry was observed. None says that every entry was, and is faster.
+        inputs: u [batch, time, input], known quantities that are not modelled; None if there are none.
+
+    Values past a sequence's end, or at missing entries, are never read.
     """
 
     observations: Shaped[Array, "batch time dim"]
     lengths: Int[Array, " batch"]
     mask: Bool[Array, "batch time dim"] | None = None
+    inputs: Float[Array, "batch time input"] | None = None
 
     def __check_init__(self) -> None:
         if isinstance(self.lengths, Tracer) or not isinstance(self.lengths, jax.Array | np.ndarray):
@@ -37,16 +56,24 @@ class Batch(eqx.Module):
     @classmethod
     def from_sequences(
         cls,
-        sequences: Sequence | np.ndarray | Array,
+        sequences: Sized | np.ndarray | Array,
         *,
-        mask: Sequence | np.ndarray | Array | None = None,
+        inputs: Sized | np.ndarray | Array | None = None,
+        mask: Sized | np.ndarray | Array | None = None,
         missing: Literal["nan"] | None = None,
         pad_to: int | None = None,
     ) -> "Batch":
-        """Pad arrays [T_i, D] to a batch.
+        """Pad arrays of different lengths to a batch.
 
-        Missing entries are declared by `mask` (one boolean array per sequence, shaped like it) or, with
-        `missing="nan"`, are those that are NaN.
+        Args:
+            sequences: one array [T_i, dim] per sequence.
+            inputs: one array [T_i, input] per sequence of what is known at each step and not modelled.
+            mask: one boolean array [T_i, dim] per sequence, true where an entry was observed.
+            missing: "nan" if missing entries are those that are NaN.
+            pad_to: the length to pad to; by default that of the longest sequence.
+
+        Returns:
+            The batch, with a mask only if `mask` or `missing` was given.
         """
         if isinstance(sequences, np.ndarray | jax.Array) and sequences.ndim != 3:
             raise InputError(
@@ -60,37 +87,66 @@ class Batch(eqx.Module):
             raise InputError(f"got missing={missing!r} where None or 'nan' was expected.")
         if missing == "nan" and mask is not None:
             raise InputError("got both missing='nan' and mask=, expected one of them; drop one.")
-        dim = arrays[0].shape[1]
-        for i, x in enumerate(arrays):
-            if x.shape[1] != dim:
-                raise InputError(
-                    f"sequence {i} has {x.shape[1]} entries per frame where sequence 0 has {dim}; "
-                    "all frames must have one size."
-                )
+        _check_widths(arrays, "sequence")
         masks = _entry_masks(arrays, mask, missing)
+        known = _checked_inputs(arrays, inputs)
         longest = max(len(x) for x in arrays)
         time = longest if pad_to is None else pad_to
         if time < longest:
             raise InputError(
                 f"got pad_to={time} where the longest sequence has {longest} frames; pad to at least that."
             )
-
-        dtype = _representable(np.result_type(*arrays), arrays, masks)
-        observations = np.zeros((len(arrays), time, dim), dtype)
-        padded_mask = None if masks is None else np.zeros((len(arrays), time, dim), bool)
-        for i, x in enumerate(arrays):
-            observations[i, : len(x)] = x if masks is None else np.where(masks[i], x, 0)
-            if padded_mask is not None and masks is not None:
-                padded_mask[i, : len(x)] = masks[i]
+        dtype = _representable(arrays, masks)
+        shown = arrays if masks is None else [np.where(m, x, 0) for m, x in zip(masks, arrays, strict=True)]
         return cls(
-            jnp.asarray(observations),
+            jnp.asarray(_padded(shown, time, dtype)),
             jnp.asarray([len(x) for x in arrays], dtype=jnp.int32),
-            None if padded_mask is None else jnp.asarray(padded_mask),
+            None if masks is None else jnp.asarray(_padded(masks, time, np.dtype(bool))),
+            None if known is None else jnp.asarray(_padded(known, time, _representable(known, None))),
         )
 
 
-def _representable(dtype: np.dtype, arrays: list[np.ndarray], masks: list[np.ndarray] | None) -> np.dtype:
-    """The type that JAX stores numbers of `dtype` as; refuses numbers that it would change."""
+def as_batch(x: Any) -> Batch:
+    """What a user may give for a batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of arrays.
+
+    Returns:
+        The batch; one sequence becomes a batch of one.
+    """
+    if isinstance(x, Batch):
+        return x
+    if isinstance(x, Tracer):
+        x = x[None] if x.ndim == 2 else x
+        if x.ndim == 3:
+            return Batch(x, jnp.full((x.shape[0],), x.shape[1], jnp.int32))
+    if isinstance(x, np.ndarray | jax.Array) and x.ndim == 2:
+        x = [x]
+    if isinstance(x, np.ndarray | jax.Array) or (isinstance(x, list | tuple) and len(x)):
+        return Batch.from_sequences(x)
+    raise InputError(
+        f"sequences must be a Batch, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays, got "
+        f"{type(x).__name__}."
+    )
+
+
+def _padded(arrays: list[np.ndarray], time: int, dtype: np.dtype) -> np.ndarray:
+    whole = np.zeros((len(arrays), time, arrays[0].shape[1]), dtype)
+    for i, x in enumerate(arrays):
+        whole[i, : len(x)] = x
+    return whole
+
+
+def _check_widths(arrays: list[np.ndarray], what: str) -> None:
+    for i, x in enumerate(arrays):
+        if x.shape[1] != arrays[0].shape[1]:
+            raise InputError(
+                f"{what} {i} has {x.shape[1]} entries per frame where {what} 0 has {arrays[0].shape[1]}; "
+                "all frames must have one size."
+            )
+
+
+def _representable(arrays: list[np.ndarray], masks: list[np.ndarray] | None) -> np.dtype:
+    """The type that JAX stores the numbers as; refuses numbers that it would change."""
+    dtype = np.result_type(*arrays)
     stored = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
     if stored == dtype:
         return dtype
@@ -125,8 +181,25 @@ def _as_frames(x: object, name: str) -> np.ndarray:
     return array
 
 
+def _checked_inputs(arrays: list[np.ndarray], inputs: Sized | np.ndarray | Array | None) -> list[np.ndarray] | None:
+    if inputs is None:
+        return None
+    known = [_as_frames(u, f"the inputs of sequence {i}") for i, u in enumerate(inputs)]
+    known = [u.astype(np.float32) if u.dtype.kind == "i" else u for u in known]
+    if len(known) != len(arrays) or any(len(u) != len(x) for u, x in zip(known, arrays, strict=True)):
+        raise InputError(
+            "inputs must have one array [time, input] per sequence, as long as it, got lengths "
+            f"{[len(u) for u in known][:8]} for sequences of {[len(x) for x in arrays][:8]} steps."
+        )
+    _check_widths(known, "the inputs of sequence")
+    for i, u in enumerate(known):
+        if not np.isfinite(u).all():
+            raise InputError(f"inputs must be finite numbers, but those of sequence {i} hold NaN or infinite values.")
+    return known
+
+
 def _entry_masks(
-    arrays: list[np.ndarray], mask: Sequence | np.ndarray | Array | None, missing: str | None
+    arrays: list[np.ndarray], mask: Sized | np.ndarray | Array | None, missing: str | None
 ) -> list[np.ndarray] | None:
     if mask is not None:
         masks = [np.asarray(m, bool) for m in mask]

@@ -161,7 +161,7 @@ def bounds() -> dict[str, Callable[[], dict]]:
     }
 
 
-DOUBLY, STICKING = "doubly-reparameterised", "sticking-the-landing"
+DOUBLY, STICKING = "doubly-reparameterized", "sticking-the-landing"
 
 
 def others() -> dict[str, Callable[[], dict]]:
@@ -174,13 +174,14 @@ def others() -> dict[str, Callable[[], dict]]:
         ]
 
     def filtered(model, keep=("log_weights", "ancestors", "latents")):
-        return fivo.smc.filter(model, real, num_particles=5, key=KEY, resampling="systematic", keep=keep)
+        return fivo.ParticleFilter(5, "systematic")(model, real, key=KEY, keep=keep)
 
     def stream(model):
-        state = fivo.smc.init(model, num_particles=5, key=jax.random.split(KEY, 3)[2], resampling="systematic")
+        pf = fivo.ParticleFilter(5, "systematic")
+        state = pf.init(model, key=jax.random.split(KEY, 3)[2])
         for x, seen in zip(real.observations[2], real.mask[2], strict=True):
-            state, _ = fivo.smc.step(model, state, x, seen)
-        return fivo.smc.finish(state)
+            state, _ = pf.step(model, state, x, mask=seen)
+        return pf.finish(state)
 
     def reference():
         return jax.vmap(lambda key: simulate(gaussian(), 9, key=key).latents)(jax.random.split(KEY, 3))
@@ -202,22 +203,22 @@ def others() -> dict[str, Callable[[], dict]]:
         "conditional": lambda: {
             "values": numbers(
                 fivo.smc.conditional_filter(
-                    gaussian(), real, reference(), num_particles=4, key=KEY, resampling="stratified"
+                    fivo.ParticleFilter(4, "stratified"), gaussian(), real, reference(), key=KEY
                 ).log_evidence
             )
         },
         "particle Gibbs": lambda: {
             "values": numbers(
-                fivo.smc.particle_gibbs(gaussian("optimal"), real, num_particles=4, num_sweeps=3, key=KEY)
+                fivo.smc.particle_gibbs(fivo.ParticleFilter(4), gaussian("optimal"), real, num_sweeps=3, key=KEY)
             )
         },
         "particle Gibbs, not Markov": lambda: {
             "values": numbers(
-                fivo.smc.particle_gibbs(vrnn(), data(5, "binary"), num_particles=3, num_sweeps=2, key=KEY)
+                fivo.smc.particle_gibbs(fivo.ParticleFilter(3), vrnn(), data(5, "binary"), num_sweeps=2, key=KEY)
             )
         },
         "sandwich": lambda: {
-            "values": numbers(fivo.bounds.sandwich(gaussian(), real, reference(), num_particles=4, key=KEY))
+            "values": numbers(fivo.bounds.sandwich(fivo.ParticleFilter(4), gaussian(), real, reference(), key=KEY))
         },
         "simulations": lambda: {
             "values": numbers(

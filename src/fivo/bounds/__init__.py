@@ -1,17 +1,17 @@
 """Monte Carlo objectives: lower bounds on log p(x), each the log of an unbiased positive estimator of p(x)."""
 
 from fivo.bounds import temperatures
-from fivo.bounds.ais import AIS
-from fivo.bounds.elbo import ELBO
-from fivo.bounds.fivo import FIVO
-from fivo.bounds.iwae import IWAE
-from fivo.bounds.mis import MIS
-from fivo.bounds.proposals import AffineGate, AffineProposal, ConstantGate, Gate, OwnProposal, Proposal
-from fivo.bounds.result import Bound, BoundInfo, BoundResult, learned
-from fivo.bounds.sandwich import Sandwich, sandwich
-from fivo.bounds.smc_sampler import SMCSampler
+from fivo.bounds._ais import AIS
+from fivo.bounds._elbo import ELBO
+from fivo.bounds._fivo import FIVO
+from fivo.bounds._iwae import IWAE
+from fivo.bounds._mis import MIS
+from fivo.bounds._proposals import AffineGate, AffineProposal, ConstantGate, Gate, OwnProposal, Proposal
+from fivo.bounds._result import Bound, BoundInfo, BoundResult, learned
+from fivo.bounds._sandwich import Sandwich, sandwich
+from fivo.bounds._smc_sampler import SMCSampler
 from fivo.bounds.temperatures import FixedTemperatures, LearnedTemperatures, Temperatures
-from fivo.smc.kernels import HMC, Copy, Kernel, Leapfrog, RandomWalk
+from fivo.smc import HMC, Copy, Kernel, Leapfrog, RandomWalk
 
 __all__ = [
     "AIS",

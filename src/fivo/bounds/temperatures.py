@@ -1,6 +1,7 @@
 """Schedules 0 = β_1 < … < β_N+1 = 1 of inverse temperatures for annealing (Appendix of the paper)."""
 
-from typing import Protocol, runtime_checkable
+from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,26 +9,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from fivo.batch import Batch
 from fivo.errors import InputError
-from fivo.models.contract import SequenceModel
-from fivo.resampling import ESSBelow
-from fivo.smc.kernels import Kernel
-from fivo.smc.tempering import anneal
+from fivo.models import SequenceModel
+from fivo.smc import Kernel, ParticleFilter, anneal
 
 PILOT_TEMPERATURES = 64
 PILOT_PARTICLES = 64
 
 
-@runtime_checkable
-class Temperatures(Protocol):
-    """Where annealing goes from 0 to 1."""
+class Temperatures(eqx.Module):
+    """Where annealing goes from 0 to 1. Subclass it for a schedule of your own."""
 
-    def betas(self) -> Float[Array, " temperature"]: ...
+    @abstractmethod
+    def betas(self) -> Float[Array, " temperature"]:
+        """Numbers that rise from 0 to 1."""
 
 
-class FixedTemperatures(eqx.Module):
-    """Given temperatures, which are not trained."""
+class FixedTemperatures(Temperatures):
+    """Given temperatures, which are not trained.
+
+    Args:
+        values: numbers that rise from 0 to 1.
+    """
 
     values: tuple[float, ...] = eqx.field(static=True, converter=lambda values: tuple(float(v) for v in values))
 
@@ -42,8 +45,12 @@ class FixedTemperatures(eqx.Module):
         return jnp.asarray(self.values)
 
 
-class LearnedTemperatures(eqx.Module):
-    """Temperatures whose steps are a softmax of free numbers; equal steps to start with."""
+class LearnedTemperatures(Temperatures):
+    """Temperatures whose steps are a softmax of free numbers; equal steps to start with.
+
+    Args:
+        num_steps: the number of steps from 0 to 1.
+    """
 
     logits: Float[Array, " step"]
 
@@ -57,14 +64,14 @@ class LearnedTemperatures(eqx.Module):
 
 
 def linear(num_steps: int) -> FixedTemperatures:
-    """Equal steps."""
+    """Equal steps from 0 to 1, `num_steps` of them."""
     return FixedTemperatures(tuple(np.linspace(0, 1, _checked(num_steps) + 1)))
 
 
 def sigmoid(num_steps: int, sharpness: float = 4.0) -> FixedTemperatures:
     """Steps that are small at both ends: β from a sigmoid over [-sharpness, sharpness], scaled to [0, 1]."""
     if not sharpness > 0:
-        raise InputError(f"got sharpness={sharpness!r} where a positive number was expected.")
+        raise InputError(f"sharpness must be a positive number, got {sharpness!r}.")
     rising = 1 / (1 + np.exp(-sharpness * np.linspace(-1, 1, _checked(num_steps) + 1)))
     values = (rising - rising[0]) / (rising[-1] - rising[0])
     values[-1] = 1.0
@@ -72,7 +79,7 @@ def sigmoid(num_steps: int, sharpness: float = 4.0) -> FixedTemperatures:
 
 
 def adapted(
-    model: SequenceModel, batch: Batch, num_steps: int, kernel: Kernel, *, key: Key[Array, ""]
+    model: SequenceModel, batch: Any, num_steps: int, kernel: Kernel, *, key: Key[Array, ""]
 ) -> FixedTemperatures:
     """Temperatures of a pilot run: equal steps in ∫ sd_β(log p - log q) dβ, so that every step varies equally.
 
@@ -80,13 +87,12 @@ def adapted(
     chosen from the particles that are then weighted would not leave them so.
     """
     result = anneal(
+        ParticleFilter(PILOT_PARTICLES),
         model,
         batch,
         betas=linear(PILOT_TEMPERATURES).betas(),
         kernel=kernel,
-        num_particles=PILOT_PARTICLES,
         key=key,
-        criterion=ESSBelow(0.5),
         keep=("log_weights", "latents"),
     )
     weights = np.exp(np.asarray(result.log_weights, np.float64))
@@ -106,5 +112,5 @@ def adapted(
 
 def _checked(num_steps: int) -> int:
     if not isinstance(num_steps, int) or num_steps < 1:
-        raise InputError(f"got num_steps={num_steps!r} where a whole number of at least 1 was expected.")
+        raise InputError(f"num_steps must be a positive integer, got {num_steps!r}.")
     return num_steps

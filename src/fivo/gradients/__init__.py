@@ -1,35 +1,56 @@
 """Gradient estimators: which terms of ∇E[log p̂] a bound's derivative follows (Section 3.1 and appendix of the paper).
 
-A gradient changes no value of a bound, only what `jax.grad` of it is. `docs/gradients.md` says what each one estimates.
+A gradient changes no value of a bound, only what `jax.grad` of it is: it supplies the rules that the filter is run with
+and the terms that are added to its value. `docs/gradients.md` says what each one estimates.
 """
 
 from fivo.errors import InputError
-from fivo.gradients.baselines import Baseline, MovingAverage, NoBaseline, OtherFilters, OtherParticles, get_baseline
-from fivo.gradients.estimator import Estimate, Gradient
-from fivo.gradients.landing import DoublyReparameterised, StickingTheLanding
-from fivo.gradients.pathwise import Pathwise
-from fivo.gradients.score import LatentScore, ResamplingScore, Score
-from fivo.gradients.stop_gradient import StopGradientResampling
+from fivo.gradients._baselines import (
+    Baseline,
+    MovingAverage,
+    NoBaseline,
+    OtherFilters,
+    OtherParticles,
+    Signals,
+    get_baseline,
+)
+from fivo.gradients._gradient import Gradient, hold, slope_only, undifferentiable
+from fivo.gradients._landing import DoublyReparameterized, StickingTheLanding
+from fivo.gradients._pathwise import Pathwise
+from fivo.gradients._score import LatentScore, Mixed, MixedScore, ResamplingScore, Score
+from fivo.gradients._stop_gradient import StopGradientResampling
 
 GRADIENTS: dict[str, type[Gradient]] = {
-    "pathwise": Pathwise,
-    "resampling-score": ResamplingScore,
-    "latent-score": LatentScore,
-    "score": Score,
-    "doubly-reparameterised": DoublyReparameterised,
-    "sticking-the-landing": StickingTheLanding,
-    "stop-gradient": StopGradientResampling,
+    kind.name: kind
+    for kind in (
+        Pathwise,
+        ResamplingScore,
+        LatentScore,
+        Score,
+        Mixed,
+        MixedScore,
+        DoublyReparameterized,
+        StickingTheLanding,
+        StopGradientResampling,
+    )
 }
-SCORES = ("resampling-score", "latent-score", "score")
+SCORES = tuple(name for name, kind in GRADIENTS.items() if issubclass(kind, Score))
 """Those that take a baseline."""
 
 
 def get_gradient(gradient: str | Gradient, baseline: str | Baseline = "none") -> Gradient:
-    """The gradient of a name, with a baseline where it has a score term."""
+    """The gradient of a name, with a baseline where it has a score term.
+
+    Args:
+        gradient: a name among `GRADIENTS`, or a `Gradient`, which is returned as it is.
+        baseline: a name or a `Baseline`, for gradients with a score term.
+    """
     if isinstance(gradient, Gradient):
         return gradient
-    if gradient not in GRADIENTS:
-        raise InputError(f"got gradient={gradient!r} where one of {', '.join(GRADIENTS)} was expected.")
+    if isinstance(gradient, type):
+        raise InputError(f"gradient must be an instance, such as {gradient.__name__}(), got the class itself.")
+    if not isinstance(gradient, str) or gradient not in GRADIENTS:
+        raise InputError(f"gradient must be one of {', '.join(GRADIENTS)}, got {gradient!r:.60}.")
     chosen = get_baseline(baseline)
     if gradient in SCORES:
         return GRADIENTS[gradient](baseline=chosen)  # pyright: ignore[reportCallIssue]
@@ -45,10 +66,11 @@ __all__ = [
     "GRADIENTS",
     "SCORES",
     "Baseline",
-    "DoublyReparameterised",
-    "Estimate",
+    "DoublyReparameterized",
     "Gradient",
     "LatentScore",
+    "Mixed",
+    "MixedScore",
     "MovingAverage",
     "NoBaseline",
     "OtherFilters",
@@ -56,8 +78,12 @@ __all__ = [
     "Pathwise",
     "ResamplingScore",
     "Score",
+    "Signals",
     "StickingTheLanding",
     "StopGradientResampling",
     "get_baseline",
     "get_gradient",
+    "hold",
+    "slope_only",
+    "undifferentiable",
 ]

@@ -1,19 +1,31 @@
 """Models: the contract, models whose evidence is known exactly, and the paper's recurrent networks."""
 
-from fivo.models.contract import SequenceModel
-from fivo.models.discrete_hmm import DiscreteHMM
-from fivo.models.emissions import BernoulliEmission, CategoricalEmission, Emission, NormalEmission
-from fivo.models.gaussian import Gaussian
-from fivo.models.kalman import Moments
-from fivo.models.latent_variable import LatentVariableModel
-from fivo.models.latents import CategoricalLatent, Latent, NormalLatent
-from fivo.models.linear_gaussian import LinearGaussian
-from fivo.models.scoring import log_prob, observation_log_prob
-from fivo.models.simulate import Generator, Simulation, simulate
-from fivo.models.srnn import SRNN
-from fivo.models.stochastic_volatility import StochasticVolatility
-from fivo.models.vae import VAE
-from fivo.models.vrnn import VRNN
+from fivo.constants import Constant
+from fivo.models._check import CheckReport, Finding, check_model
+from fivo.models._contract import SequenceModel, check_inputs, check_streams, has_initial_prior
+from fivo.models._covariance import Covariance
+from fivo.models._discrete_hmm import DiscreteHMM
+from fivo.models._emissions import (
+    BernoulliEmission,
+    CategoricalEmission,
+    Emission,
+    MixedEmission,
+    NegativeBinomialEmission,
+    NormalEmission,
+    PoissonEmission,
+    StudentTEmission,
+)
+from fivo.models._extend import Extension, Frame, Kinds, Propose, extend, inspect_step, start_state
+from fivo.models._kalman import Moments
+from fivo.models._latent_variable import LatentVariableModel
+from fivo.models._latents import CategoricalLatent, Latent, NormalLatent
+from fivo.models._linear_gaussian import LinearGaussian
+from fivo.models._simulate import Generator, Simulation, simulate
+from fivo.models._srnn import SRNN
+from fivo.models._stochastic_volatility import StochasticVolatility
+from fivo.models._trajectories import Densities, Reading, densities, draw, log_prior_ratio, over_time, read, read_batch
+from fivo.models._vae import VAE
+from fivo.models._vrnn import VRNN
 
 __all__ = [
     "SRNN",
@@ -22,20 +34,44 @@ __all__ = [
     "BernoulliEmission",
     "CategoricalEmission",
     "CategoricalLatent",
+    "CheckReport",
+    "Constant",
+    "Covariance",
+    "Densities",
     "DiscreteHMM",
     "Emission",
-    "Gaussian",
+    "Extension",
+    "Finding",
+    "Frame",
     "Generator",
+    "Kinds",
     "Latent",
     "LatentVariableModel",
     "LinearGaussian",
+    "MixedEmission",
     "Moments",
+    "NegativeBinomialEmission",
     "NormalEmission",
     "NormalLatent",
+    "PoissonEmission",
+    "Propose",
+    "Reading",
     "SequenceModel",
     "Simulation",
     "StochasticVolatility",
-    "log_prob",
-    "observation_log_prob",
+    "StudentTEmission",
+    "check_inputs",
+    "check_model",
+    "check_streams",
+    "densities",
+    "draw",
+    "extend",
+    "has_initial_prior",
+    "inspect_step",
+    "log_prior_ratio",
+    "over_time",
+    "read",
+    "read_batch",
     "simulate",
+    "start_state",
 ]

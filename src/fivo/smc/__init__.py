@@ -1,31 +1,46 @@
 """Sequential Monte Carlo: the one particle filter, over batches or one frame at a time, and what is built on it."""
 
-from fivo.smc.conditional import conditional_filter
-from fivo.smc.filter import FilterResult, filter
-from fivo.smc.gibbs import draw_trajectory, particle_gibbs
-from fivo.smc.online import OnlineResult, OnlineState, finish, init, step
-from fivo.smc.smoothing import backward_simulate, fixed_lag
-from fivo.smc.step import Particles, StepInfo
-from fivo.smc.tempering import anneal
-from fivo.smc.trajectories import filtered_mean, lineages, trajectories
+from fivo.smc._conditional import conditional_filter
+from fivo.smc._filter import ParticleFilter, check_particles, sequence_keys
+from fivo.smc._gibbs import particle_gibbs
+from fivo.smc._kernels import HMC, Copy, Kernel, Leapfrog, Moved, RandomWalk
+from fivo.smc._result import FilterResult, Record
+from fivo.smc._rules import EVERY_PATH, Proposed, Rules
+from fivo.smc._smoothing import backward_simulate, fixed_lag
+from fivo.smc._step import Particles, StepInfo, select
+from fivo.smc._stream import FilterState, StreamResult
+from fivo.smc._tempering import Position, Tempered, anneal
+from fivo.smc._trajectories import draw_trajectory, filtered_mean, lineages, trajectories
 
 __all__ = [
+    "EVERY_PATH",
+    "HMC",
+    "Copy",
     "FilterResult",
-    "OnlineResult",
-    "OnlineState",
+    "FilterState",
+    "Kernel",
+    "Leapfrog",
+    "Moved",
+    "ParticleFilter",
     "Particles",
+    "Position",
+    "Proposed",
+    "RandomWalk",
+    "Record",
+    "Rules",
     "StepInfo",
+    "StreamResult",
+    "Tempered",
     "anneal",
     "backward_simulate",
+    "check_particles",
     "conditional_filter",
     "draw_trajectory",
-    "filter",
     "filtered_mean",
-    "finish",
     "fixed_lag",
-    "init",
     "lineages",
     "particle_gibbs",
-    "step",
+    "select",
+    "sequence_keys",
     "trajectories",
 ]

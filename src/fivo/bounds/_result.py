@@ -1,0 +1,50 @@
+"""What a bound returns."""
+
+from typing import Any, Protocol
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Key
+
+from fivo.batch import Batch
+from fivo.gradients import Gradient
+from fivo.models import SequenceModel
+from fivo.smc import FilterResult
+
+
+class BoundInfo(eqx.Module):
+    """What a person may want to see of a bound; under `jit` it costs nothing when nobody asks."""
+
+    log_increments: Float[Array, "batch time"]
+    ess: Float[Array, "batch time"]
+    resampled: Bool[Array, "batch time"]
+    kl: Float[Array, "batch time"]
+
+
+class BoundResult(eqx.Module):
+    """One draw of log p̂_N(x_1:T) per sequence, whose expectation is the bound."""
+
+    log_evidence: Float[Array, " batch"]
+    info: BoundInfo
+
+
+class Bound(Protocol):
+    """A Monte Carlo objective: the log of an unbiased positive estimator of p(x) (Definition 1 of the paper).
+
+    Any callable of this form can be trained with; those of this package are modules.
+    """
+
+    def __call__(self, model: SequenceModel, batch: Any, *, key: Key[Array, "*batch"]) -> BoundResult: ...
+
+
+def bound_info(result: FilterResult) -> BoundInfo:
+    """The diagnostics of a filter's run."""
+    return BoundInfo(result.log_increments, result.ess, result.resampled, result.kl)
+
+
+def learned(bound: Bound, result: BoundResult, batch: Batch) -> Bound:
+    """The bound for the next run: what its gradient's baseline learns from this one, if it learns anything."""
+    gradient = getattr(bound, "gradient", None)
+    if not isinstance(gradient, Gradient):
+        return bound
+    following = gradient.learn(result.info.log_increments, batch.lengths)
+    return bound if following is gradient else eqx.tree_at(lambda b: b.gradient, bound, following)

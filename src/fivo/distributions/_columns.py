@@ -1,0 +1,60 @@
+"""Frames whose columns are of different kinds."""
+
+# numpyro's own distributions override their base class like this.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Key, Shaped
+
+
+class Columns(dist.Distribution):
+    """Independent columns in groups, each with a factorised distribution of its own.
+
+    Args:
+        parts: the distribution of each group, with one entry per column.
+        columns: for each group the columns of the frame that it is about.
+
+    A draw is one frame [dim] of real numbers; `log_prob` has one entry per column.
+    """
+
+    pytree_data_fields: ClassVar = ("parts",)
+    pytree_aux_fields: ClassVar = ("columns",)
+
+    def __init__(self, parts: tuple[dist.Distribution, ...], columns: tuple[tuple[int, ...], ...]) -> None:
+        self.parts, self.columns = parts, columns
+        super().__init__((sum(len(group) for group in columns),), ())
+
+    @property
+    def order(self) -> np.ndarray:
+        """Where each column of a frame stands among the groups in a row."""
+        return np.argsort(np.concatenate([np.asarray(group) for group in self.columns]))
+
+    def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> Shaped[Array, "*sample dim"]:
+        """Frames, with the numbers of all groups as real numbers."""
+        keys = jax.random.split(key, len(self.parts))
+        drawn = [part.sample(k, sample_shape) for part, k in zip(self.parts, keys, strict=True)]
+        kind = jnp.result_type(*drawn, float)
+        return jnp.concatenate([x.astype(kind) for x in drawn], axis=-1)[..., self.order]
+
+    def log_prob(self, value: Shaped[Array, " dim"], intermediates: None = None) -> Float[Array, " dim"]:
+        """log p of every column."""
+        scores = [
+            part.log_prob(value[..., np.asarray(group)]) for part, group in zip(self.parts, self.columns, strict=True)
+        ]
+        return jnp.concatenate(scores, axis=-1)[..., self.order]
+
+    @property
+    def mean(self) -> Float[Array, " dim"]:
+        """The mean of every column; of a categorical one the mean of its symbols' numbers."""
+        means = [
+            jnp.sum(part.probs * jnp.arange(part.probs.shape[-1]), axis=-1)
+            if isinstance(part, dist.CategoricalLogits)
+            else part.mean
+            for part in self.parts
+        ]
+        return jnp.concatenate(means, axis=-1)[..., self.order]

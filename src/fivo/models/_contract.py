@@ -1,0 +1,190 @@
+"""The model contract: a sequential latent variable model p with its proposal q.
+
+Methods speak of **one particle of one sequence**; the filter maps them over particles and sequences. The defaults make
+a plain state-space model: a bootstrap proposal, and a state that is the previous latent.
+"""
+
+from typing import Any, ClassVar, NoReturn
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jaxtyping import Array, Bool, Float, PyTree, Shaped
+
+from fivo.batch import Sequence
+from fivo.errors import InputError
+
+
+class SequenceModel(eqx.Module):
+    """p(x, z) = ∏ p_t(z_t | history) g_t(x_t | z_t, history) and q(z | x) = ∏ q_t(z_t | history, x).
+
+    A model must define `prior` and `emission`, and `initial_prior` or `initial_state`. `context_t`, `evidence_t` and
+    `history_t` are what `encode` returns for step t; by default the inputs u_t, the frame x_t and the frame x_t.
+    """
+
+    markov: ClassVar[bool] = False
+    """Whether the latents are a Markov chain that the observations do not feed back into; smoothers need it."""
+    num_inputs: ClassVar[int] = 0
+    """The width of the inputs that a model with its own `encode` takes; one that inherits it takes any."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether q_t sees no observation after x_t, so that the model can be filtered one frame at a time."""
+        return True
+
+    def initial_state(self, context: PyTree) -> PyTree:
+        """h_1, any pytree of arrays.
+
+        Args:
+            context: context_1.
+
+        With `initial_prior` it may be left out: it is then zeros shaped like a draw.
+        """
+        if not has_initial_prior(self):
+            _missing(self, "initial_state(context)", "returns the state before the first step, or initial_prior")
+        shapes = jax.eval_shape(lambda: self.initial_prior(None, context).sample(jax.random.key(0)))
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+
+    def initial_prior(self, state: PyTree, context: PyTree) -> dist.Distribution:
+        """p_1(z_1), where it differs from `prior`.
+
+        Args:
+            state: h_1.
+            context: context_1.
+        """
+        _missing(self, "initial_prior(state, context)", "returns the distribution of the first latent")
+
+    def prior(self, state: PyTree, context: PyTree) -> dist.Distribution:
+        """p_t(z_t | history).
+
+        Args:
+            state: h_t.
+            context: context_t, what is known before x_t.
+        """
+        _missing(self, "prior(state, context)", "returns the distribution of z_t given the history")
+
+    def proposal(self, state: PyTree, evidence: PyTree, prior: dist.Distribution) -> dist.Distribution:
+        """q_t(z_t | history, x); by default the prior itself: a bootstrap step, whose ratio p/q is not computed.
+
+        Args:
+            state: h_t.
+            evidence: evidence_t, what q_t may read of the observations.
+            prior: p_t, for proposals that start from it.
+        """
+        return prior
+
+    def emission(self, state: PyTree, latent: PyTree, context: PyTree) -> dist.Distribution:
+        """g_t(x_t | z_t, history). Factorised emissions (no event dimension) admit single missing entries.
+
+        Args:
+            state: h_t.
+            latent: z_t.
+            context: context_t, what is known before x_t.
+        """
+        _missing(self, "emission(state, latent, context)", "returns the distribution of x_t given z_t")
+
+    def advance(self, state: PyTree, latent: PyTree, history: PyTree) -> PyTree:
+        """h_{t+1}, which ends step t; by default z_t.
+
+        Args:
+            state: h_t.
+            latent: z_t.
+            history: history_t, what is known after x_t.
+        """
+        return latent
+
+    def encode(self, sequence: Sequence) -> tuple[PyTree, PyTree, PyTree]:
+        """(context, evidence, history), once per sequence and outside of the loop over time, with T entries each.
+
+        Args:
+            sequence: observations [time, dim], length, mask and inputs [time, input].
+
+        Returns:
+            `context[t]` from x_1:t-1 and u_1:t, known before x_t; `evidence[t]` from anything; `history[t]` from x_1:t
+            and u_1:t. By default the inputs, the observations and the observations.
+        """
+        return sequence.inputs, sequence.observations, sequence.observations
+
+    def begin(self) -> PyTree:
+        """The memory before the first frame, for `context_next` and `encode_next`."""
+        return ()
+
+    def context_next(self, memory: PyTree, inputs: Float[Array, " input"] | None) -> PyTree:
+        """context_t, the one-frame form of `encode` for streams, simulation and forecasts.
+
+        Args:
+            memory: of the frames before.
+            inputs: u_t, None if there are none.
+        """
+        return inputs
+
+    def encode_next(
+        self,
+        memory: PyTree,
+        x: Shaped[Array, " dim"],
+        mask: Bool[Array, " dim"] | None,
+        inputs: Float[Array, " input"] | None,
+    ) -> tuple[PyTree, PyTree, PyTree]:
+        """(evidence_t, history_t, memory), the one-frame form of `encode`, which it has to agree with.
+
+        Args:
+            memory: of the frames before.
+            x: x_t, with zeros at missing entries.
+            mask: true where an entry was observed, None where all were.
+            inputs: u_t, None if there are none.
+
+        A smoothing proposal's evidence_t is None.
+        """
+        return x, x, memory
+
+    def log_joint(
+        self,
+        latents: PyTree,
+        observations: Any,
+        mask: Bool[Array, "time dim"] | None = None,
+        inputs: Float[Array, "time input"] | None = None,
+    ) -> Float[Array, ""]:
+        """log p(x_1:T, z_1:T) of one sequence.
+
+        Args:
+            latents: z [time, ...].
+            observations: x [time, dim].
+            mask: true where an entry was observed, None where all were.
+            inputs: u [time, input], None if there are none.
+        """
+        from fivo.models._trajectories import densities, read
+
+        observations = jnp.asarray(observations)
+        sequence = Sequence(observations, jnp.asarray(observations.shape[0], jnp.int32), mask, inputs)
+        found = densities(self, read(self, sequence), latents)
+        return found.log_prior + found.log_likelihood
+
+
+def has_initial_prior(model: SequenceModel) -> bool:
+    """Whether a model gives the first latent a distribution of its own."""
+    return type(model).initial_prior is not SequenceModel.initial_prior
+
+
+def check_streams(model: SequenceModel) -> None:
+    """Refuse to go frame by frame through a model that has its own `encode` and not its one-frame form."""
+    kind = type(model)
+    if kind.encode is not SequenceModel.encode and kind.encode_next is SequenceModel.encode_next:
+        _missing(
+            model,
+            "begin(), context_next(memory, inputs) and encode_next(memory, x, mask, inputs)",
+            "do what its own encode does one frame at a time, to be streamed or simulated",
+        )
+
+
+def check_inputs(model: SequenceModel, width: int) -> None:
+    """Refuse inputs of a width that the model does not read."""
+    if type(model).encode is not SequenceModel.encode and width != model.num_inputs:
+        raise InputError(
+            f"{type(model).__name__} must be given inputs of width {model.num_inputs}, its num_inputs, got "
+            f"{f'width {width}' if width else 'no inputs'}."
+        )
+
+
+def _missing(model: SequenceModel, method: str, purpose: str) -> NoReturn:
+    raise InputError(f"{type(model).__name__} must define {method}, which {purpose}.")

@@ -1,0 +1,151 @@
+"""The hidden Markov model with discrete latents and observations: small enough to enumerate."""
+
+from typing import Any, ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax import lax
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from fivo.batch import Batch, as_batch
+from fivo.distributions import Symbols
+from fivo.errors import InputError
+from fivo.models._contract import SequenceModel
+from fivo.models._emissions import check_frames
+from fivo.weights import log_sum_exp, normalize
+
+Proposal = Literal["prior", "optimal"]
+
+
+class DiscreteHMM(SequenceModel):
+    """z_1 ~ π, z_t ~ A[z_{t-1}], x_t ~ E[z_t]; frames hold one symbol, 0 … M - 1.
+
+    Args:
+        initial_probs: π [state].
+        transition_probs: A [state, state], a row for each previous state.
+        emission_probs: E [state, symbol].
+        proposal: `prior` (bootstrap) or `optimal` p(z_t | z_{t-1}, x_t).
+
+    Parameters are kept as log-probabilities up to a constant per row, which training may change; -inf for what cannot
+    happen.
+    """
+
+    initial_logits: Float[Array, " state"]
+    transition_logits: Float[Array, "state state"]
+    emission_logits: Float[Array, "state symbol"]
+    proposal_kind: Proposal = eqx.field(static=True)
+
+    markov: ClassVar[bool] = True
+
+    def __init__(self, *, initial_probs, transition_probs, emission_probs, proposal: Proposal = "prior") -> None:
+        if proposal not in ("prior", "optimal"):
+            raise InputError(f"got proposal={proposal!r} where 'prior' or 'optimal' was expected.")
+        states = np.shape(initial_probs)[-1] if np.ndim(initial_probs) == 1 else 0
+        symbols = np.shape(emission_probs)[-1] if np.ndim(emission_probs) == 2 else 0
+        given = {
+            "initial_probs": (initial_probs, (states,)),
+            "transition_probs": (transition_probs, (states, states)),
+            "emission_probs": (emission_probs, (states, symbols)),
+        }
+        for name, (value, shape) in given.items():
+            if np.shape(value) != shape or 0 in shape:
+                raise InputError(f"{name} has shape {np.shape(value)} where {shape or '[state]'} was expected.")
+            if not isinstance(value, Tracer) and (
+                (np.asarray(value) < 0).any() or not np.allclose(np.sum(value, axis=-1), 1, atol=1e-4)
+            ):
+                raise InputError(f"{name} is not a table of probabilities; each row must be positive and sum to 1.")
+        self.initial_logits, self.transition_logits, self.emission_logits = (
+            jnp.log(jnp.asarray(value, jnp.result_type(jnp.asarray(value), jnp.float32))) for value, _ in given.values()
+        )
+        self.proposal_kind = proposal
+
+    def encode(self, sequence):
+        check_frames(sequence.observations, 1)
+        return None, (sequence.observations, sequence.mask), None
+
+    def encode_next(self, memory, x, mask, inputs):
+        check_frames(x, 1)
+        return (x, mask), None, memory
+
+    def initial_state(self, context):
+        return jnp.zeros((), jnp.int32)
+
+    def initial_prior(self, state, context):
+        return dist.CategoricalLogits(self.initial_logits)
+
+    def prior(self, state, context):
+        return dist.CategoricalLogits(self.transition_logits[state])
+
+    def proposal(self, state, evidence, prior):
+        if self.proposal_kind == "prior":
+            return prior
+        return dist.CategoricalLogits(normalize(prior.logits + self._log_likelihoods(*evidence))[0])  # pyright: ignore[reportAttributeAccessIssue]
+
+    def emission(self, state, latent, context):
+        return Symbols(self.emission_logits[latent][None, :])
+
+    def advance(self, state, latent, history):
+        return latent.astype(jnp.int32)
+
+    def log_evidence(self, batch: Any) -> Float[Array, " batch"]:
+        """The exact log p(x_1:T) of every sequence of a batch, by the forward algorithm."""
+        return jnp.sum(self._forward(as_batch(batch))[0], axis=1)
+
+    def filtered(self, batch: Any) -> Float[Array, "batch time state"]:
+        """The exact p(z_t | x_1:t)."""
+        return jnp.exp(self._forward(as_batch(batch))[1])
+
+    def smoothed(self, batch: Any) -> Float[Array, "batch time state"]:
+        """The exact p(z_t | x_1:T)."""
+        batch = as_batch(batch)
+        return _smoother(self, self._forward(batch)[1], batch.lengths)
+
+    def _forward(self, batch: Batch) -> tuple[Float[Array, "batch time"], Float[Array, "batch time state"]]:
+        return _forward(self, batch.observations, batch.mask, batch.lengths)
+
+    def _log_likelihoods(self, x: Shaped[Array, " one"], mask: Bool[Array, " one"] | None) -> Float[Array, " state"]:
+        """log p(x_t | z_t) for every state; zero for a missing symbol."""
+        scores = jax.vmap(lambda logits: Symbols(logits[None, :]).log_prob(x)[0])(self.emission_logits)
+        return scores if mask is None else jnp.where(mask[0], scores, 0)
+
+
+@jax.jit
+def _forward(model: DiscreteHMM, observations, mask, lengths):
+    log_transition = normalize(model.transition_logits)[0]
+
+    def one(observations: Shaped[Array, "time one"], mask: Bool[Array, "time one"] | None, length: Int[Array, ""]):
+        def step(log_predicted, inputs):
+            t, x, mask_t = inputs
+            log_joint = log_predicted + jnp.where(t < length, model._log_likelihoods(x, mask_t), 0)
+            log_filtered, increment = normalize(log_joint)
+            log_next = log_sum_exp((log_filtered[:, None] + log_transition).T)
+            return log_next, (jnp.where(t < length, increment, 0), log_filtered)
+
+        return lax.scan(
+            step, normalize(model.initial_logits)[0], (jnp.arange(observations.shape[0]), observations, mask)
+        )[1]
+
+    return jax.vmap(one, in_axes=(0, None if mask is None else 0, 0))(observations, mask, lengths)
+
+
+@jax.jit
+def _smoother(model: DiscreteHMM, log_filtered, lengths):
+    log_transition = normalize(model.transition_logits)[0]
+
+    def one(log_filtered: Float[Array, "time state"], length: Int[Array, ""]):
+        def step(log_next, inputs):
+            log_now, last = inputs
+            log_pair = log_now[:, None] + log_transition
+            log_predicted = log_sum_exp(log_pair.T)
+            ratio = jnp.where(jnp.isneginf(log_predicted), -jnp.inf, log_next - log_predicted)
+            log_smoothed = jnp.where(last, log_now, log_sum_exp(log_pair + ratio[None, :]))
+            return log_smoothed, log_smoothed
+
+        last = jnp.arange(log_filtered.shape[0]) >= length - 1
+        return jnp.exp(lax.scan(step, log_filtered[-1], (log_filtered, last), reverse=True)[1])
+
+    return jax.vmap(one)(log_filtered, lengths)

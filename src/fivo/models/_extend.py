@@ -1,0 +1,132 @@
+"""One particle, one step: what every algorithm of this package does with a model."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jaxtyping import Array, Bool, Float, PyTree, Shaped
+
+from fivo._fuse import recompute
+from fivo.distributions import observation_log_prob, sample, weight_dtype
+from fivo.errors import InputError
+from fivo.models._contract import SequenceModel, has_initial_prior
+
+Propose = Callable[[PyTree, PyTree, dist.Distribution], dist.Distribution]
+"""q_t from (h_t, evidence_t, p_t), as the model's own `proposal`."""
+
+
+class Frame(NamedTuple):
+    """What a step reads of a sequence: x_t, its mask, and what `encode` says of the step."""
+
+    x: Shaped[Array, " dim"]
+    mask: Bool[Array, " dim"] | None
+    context: PyTree
+    evidence: PyTree
+    history: PyTree
+
+
+class Extension(NamedTuple):
+    """A particle extended by one step: z_t, log g_t(x_t | z_t), p_t, q_t and h_{t+1}."""
+
+    latent: PyTree
+    log_likelihood: Float[Array, ""]
+    prior: dist.Distribution
+    proposal: dist.Distribution
+    state: PyTree
+
+
+def extend(
+    model: SequenceModel,
+    state: PyTree,
+    frame: Frame,
+    choose: Callable[[dist.Distribution], PyTree],
+    *,
+    first: bool = False,
+    propose: Propose | None = None,
+) -> Extension:
+    """Extend one particle by one step, with a drawn or a given latent.
+
+    Args:
+        model: the model.
+        state: h_t of the particle.
+        frame: what the step reads of the sequence.
+        choose: z_t from q_t: a draw, or a function that returns a given latent.
+        first: whether this is the first step of a model that has an `initial_prior`.
+        propose: another q_t than the model's own.
+
+    Sampling and scoring stay inside of what is mapped over particles: a mapped numpyro distribution forgets its batch
+    shape, and sampled outside of the map it would give all particles one noise.
+    """
+    prior = (model.initial_prior if first else model.prior)(state, frame.context)
+    proposal = (propose or model.proposal)(state, frame.evidence, prior)
+    latent = choose(proposal)
+    emission = model.emission(state, latent, frame.context)
+    log_likelihood = recompute(observation_log_prob, emission, frame.x, frame.mask)
+    following = model.advance(state, latent, frame.history)
+    return Extension(latent, log_likelihood.astype(weight_dtype(model)), prior, proposal, following)
+
+
+def start_state(model: SequenceModel, context: PyTree) -> PyTree:
+    """h_1, with floats of the model's own type."""
+    return _typed(model.initial_state(context), weight_dtype(model))
+
+
+class Kinds(NamedTuple):
+    """What a step of a model makes, without computing anything."""
+
+    latent: PyTree
+    state: PyTree
+    discrete: bool
+    """Whether any part of a drawn latent is discrete, so that no derivative passes through its draw."""
+
+
+def inspect_step(model: SequenceModel, frame: PyTree) -> Kinds:
+    """Take the first step without computing it, and refuse a state that changes its shape or type on the way.
+
+    Args:
+        model: the model.
+        frame: the shapes of a `Frame` of one step of one sequence.
+    """
+    dtype = weight_dtype(model)
+    declared = []
+
+    def step(frame: Frame) -> tuple[PyTree, PyTree, PyTree]:
+        state = start_state(model, frame.context)
+
+        def choose(proposal: dist.Distribution) -> PyTree:
+            declared.append(getattr(proposal, "support", None) is not None and proposal.is_discrete)
+            return sample(proposal, jax.random.key(0), dtype)
+
+        made = extend(model, state, frame, choose, first=has_initial_prior(model))
+        return state, made.latent, made.state
+
+    before, latent, after = jax.eval_shape(step, frame)
+    if _types(before) != _types(after):
+        raise InputError(
+            f"{type(model).__name__}.advance must return a state like the one before the first step, which is "
+            f"{_told(before)}, got {_told(after)}."
+        )
+    # A distribution may not declare its support, or draw several variables of which only some are discrete.
+    mixed = any(not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(latent))
+    return Kinds(latent, after, bool(declared[0]) or mixed)
+
+
+def _typed(tree: PyTree, dtype: jnp.dtype) -> PyTree:
+    """Floats in the given type, nothing weakly typed."""
+
+    def strong(leaf: Array) -> Array:
+        leaf = jnp.asarray(leaf)
+        return leaf.astype(dtype if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf.dtype)
+
+    return jax.tree.map(strong, tree)
+
+
+def _types(tree: PyTree) -> tuple:
+    return jax.tree.structure(tree), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree))
+
+
+def _told(tree: PyTree) -> str:
+    leaves = [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
+    return ", ".join(leaves[:4]) + (", …" if len(leaves) > 4 else "") if leaves else "empty"

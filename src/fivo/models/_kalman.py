@@ -1,0 +1,94 @@
+"""The Kalman filter and the Rauch–Tung–Striebel smoother: exact oracles for linear-Gaussian models."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from fivo.distributions import Gaussian, masked_covariance
+
+
+class LinearGaussianParameters(NamedTuple):
+    """z_1 ~ N(m, P), z_t = A z_{t-1} + N(0, Q), x_t = C z_t + N(0, R)."""
+
+    transition_matrix: Float[Array, "state state"]
+    transition_covariance: Float[Array, "state state"]
+    emission_matrix: Float[Array, "dim state"]
+    emission_covariance: Float[Array, "dim dim"]
+    initial_mean: Float[Array, " state"]
+    initial_covariance: Float[Array, "state state"]
+
+
+class Moments(NamedTuple):
+    """Means and covariances of the latents, step by step."""
+
+    means: Float[Array, "time state"]
+    covariances: Float[Array, "time state state"]
+
+
+def kalman_filter(
+    parameters: LinearGaussianParameters,
+    observations: Float[Array, "time dim"],
+    mask: Bool[Array, "time dim"] | None,
+    length: Int[Array, ""],
+    drift: Float[Array, "time state"],
+) -> tuple[Float[Array, " time"], Moments]:
+    """log p(x_t | x_1:t-1), zero past the end, and the moments of p(z_t | x_1:t).
+
+    `drift[t]` is added to the mean of z_t given z_{t-1}, for all steps but the first.
+    """
+    a, q, c, r, m, p = parameters
+
+    def step(carry, inputs):
+        mean, covariance = carry
+        x, mask_t, active, drift_next = inputs
+        seen = jnp.ones(x.shape, bool) if mask_t is None else mask_t & active
+        seen = seen & active
+        observe = jnp.where(seen[:, None], c, 0)
+        predicted = masked_covariance(c @ covariance @ c.T + r, seen)
+        residual = jnp.where(seen, x - c @ mean, 0)
+        scale = jnp.linalg.cholesky(predicted)
+        marginal = Gaussian(jnp.zeros_like(x), scale)
+        missing = jnp.sum(~seen).astype(x.dtype)
+        increment = marginal.log_prob(residual) + missing * 0.5 * jnp.log(2 * jnp.pi).astype(x.dtype)
+        half_gain = marginal.whiten @ observe @ covariance
+        mean = mean + half_gain.T @ (marginal.whiten @ residual)
+        covariance = symmetric(covariance - half_gain.T @ half_gain)
+        following = (a @ mean + drift_next, symmetric(a @ covariance @ a.T + q))
+        return following, (jnp.where(active, increment, 0), Moments(mean, covariance))
+
+    active = jnp.arange(observations.shape[0]) < length
+    # Symmetric, so that the gradient with respect to P is.
+    return lax.scan(step, (m, symmetric(p)), (observations, mask, active, following_steps(drift)))[1]
+
+
+def kalman_smoother(
+    parameters: LinearGaussianParameters, filtered: Moments, length: Int[Array, ""], drift: Float[Array, "time state"]
+) -> Moments:
+    """The moments of p(z_t | x_1:T) from those of p(z_t | x_1:t)."""
+    a, q = parameters.transition_matrix, parameters.transition_covariance
+
+    def step(carry, inputs):
+        next_mean, next_covariance = carry
+        mean, covariance, last, drift_next = inputs
+        predicted = symmetric(a @ covariance @ a.T + q)
+        gain = jnp.linalg.solve(predicted, a @ covariance).T
+        smoothed_mean = mean + gain @ (next_mean - (a @ mean + drift_next))
+        smoothed_covariance = symmetric(covariance + gain @ (next_covariance - predicted) @ gain.T)
+        smoothed = (jnp.where(last, mean, smoothed_mean), jnp.where(last, covariance, smoothed_covariance))
+        return smoothed, Moments(*smoothed)
+
+    last = jnp.arange(filtered.means.shape[0]) >= length - 1
+    start = (filtered.means[-1], filtered.covariances[-1])
+    return lax.scan(step, start, (*filtered, last, following_steps(drift)), reverse=True)[1]
+
+
+def following_steps(values: Float[Array, "time state"]) -> Float[Array, "time state"]:
+    """Every step's successor's value; zero at the end."""
+    return jnp.concatenate([values[1:], jnp.zeros_like(values[:1])])
+
+
+def symmetric(matrix: Float[Array, "dim dim"]) -> Float[Array, "dim dim"]:
+    """Wipes out the asymmetry that rounding leaves."""
+    return 0.5 * (matrix + matrix.T)

@@ -1,0 +1,316 @@
+"""The linear-Gaussian state-space model, whose evidence, moments and best proposals are known exactly."""
+
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float
+
+from fivo.batch import Sequence, as_batch
+from fivo.distributions import Gaussian, masked_covariance
+from fivo.errors import InputError
+from fivo.models._contract import SequenceModel, check_inputs
+from fivo.models._covariance import Covariance, Information, factor, posterior
+from fivo.models._emissions import check_frames
+from fivo.models._kalman import (
+    LinearGaussianParameters,
+    Moments,
+    following_steps,
+    kalman_filter,
+    kalman_smoother,
+    symmetric,
+)
+
+Proposal = Literal["prior", "optimal", "smoothing", "learned"]
+
+
+class LearnedProposal(eqx.Module):
+    """q_t = N(m + G (x_t - C m) + b, L Lᵀ) around the prior's mean m, with free G, b and L."""
+
+    gain: Float[Array, "state dim"]
+    bias: Float[Array, " state"]
+    scale_tril: Float[Array, "state state"]
+
+
+class Deviation(NamedTuple):
+    """x_t less what the inputs add to it, and which of its entries were observed."""
+
+    x: Float[Array, "*time dim"]
+    mask: Bool[Array, "*time dim"] | None
+
+
+class LinearGaussian(SequenceModel):
+    """z_1 ~ N(m, P), z_t = A z_{t-1} + B u_t + N(0, Q), x_t = C z_t + D u_t + N(0, R), with missing entries.
+
+    Args:
+        transition_matrix: A [state, state].
+        transition_covariance: Q [state, state].
+        emission_matrix: C [dim, state].
+        emission_covariance: R [dim, dim].
+        initial_mean: m [state].
+        initial_covariance: P [state, state].
+        input_matrix: B [state, input], for a model with inputs; the first latent does not see u_1.
+        emission_input_matrix: D [dim, input].
+        proposal: `prior` (bootstrap), `optimal` p(z_t | z_{t-1}, x_t), `smoothing` p(z_t | z_{t-1}, x_t:T) or
+            `learned`.
+
+    The covariances are stored as free Cholesky factors, so that any gradient step keeps them positive definite.
+    """
+
+    transition_matrix: Float[Array, "state state"]
+    transition_noise: Covariance
+    emission_matrix: Float[Array, "dim state"]
+    emission_noise: Covariance
+    initial_mean: Float[Array, " state"]
+    initial_noise: Covariance
+    input_matrix: Float[Array, "state input"] | None
+    emission_input_matrix: Float[Array, "dim input"] | None
+    learned: LearnedProposal | None
+    proposal_kind: Proposal = eqx.field(static=True)
+
+    markov: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        transition_matrix,
+        transition_covariance,
+        emission_matrix,
+        emission_covariance,
+        initial_mean,
+        initial_covariance,
+        input_matrix=None,
+        emission_input_matrix=None,
+        proposal: Proposal = "prior",
+    ) -> None:
+        given = LinearGaussianParameters(
+            transition_matrix,
+            transition_covariance,
+            emission_matrix,
+            emission_covariance,
+            initial_mean,
+            initial_covariance,
+        )
+        _check(given, proposal)
+        arrays = [jnp.asarray(value) for value in given]
+        dtype = jnp.result_type(*arrays, jnp.float32)
+        a, q, c, r, m, p = (value.astype(dtype) for value in arrays)
+        self.transition_matrix, self.emission_matrix, self.initial_mean = a, c, m
+        self.transition_noise, self.emission_noise, self.initial_noise = (Covariance.of(v) for v in (q, r, p))
+        self.input_matrix = _input_matrix("input_matrix", input_matrix, a.shape[0], dtype)
+        self.emission_input_matrix = _input_matrix("emission_input_matrix", emission_input_matrix, c.shape[0], dtype)
+        widths = {matrix.shape[1] for matrix in self._input_matrices}
+        if len(widths) > 1:
+            raise InputError(f"input_matrix and emission_input_matrix must have as many columns, got {sorted(widths)}.")
+        self.proposal_kind = proposal
+        self.learned = None
+        if proposal == "learned":
+            self.learned = LearnedProposal(
+                jnp.zeros_like(self.emission_matrix.T),
+                jnp.zeros_like(self.initial_mean),
+                self.transition_noise.scale_tril,
+            )
+
+    @property
+    def transition_covariance(self) -> Float[Array, "state state"]:
+        """Q."""
+        return self.transition_noise.matrix
+
+    @property
+    def emission_covariance(self) -> Float[Array, "dim dim"]:
+        """R."""
+        return self.emission_noise.matrix
+
+    @property
+    def initial_covariance(self) -> Float[Array, "state state"]:
+        """P."""
+        return self.initial_noise.matrix
+
+    @property
+    def parameters(self) -> LinearGaussianParameters:
+        """(A, Q, C, R, m, P)."""
+        return LinearGaussianParameters(*(getattr(self, name) for name in LinearGaussianParameters._fields))
+
+    @property
+    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The width of u_t."""
+        return next((matrix.shape[1] for matrix in self._input_matrices), 0)
+
+    @property
+    def causal(self) -> bool:
+        return self.proposal_kind != "smoothing"
+
+    def encode(self, sequence):
+        check_frames(sequence.observations, self.emission_matrix.shape[0])
+        if self.proposal_kind == "prior":
+            return sequence.inputs, None, None
+        seen = Deviation(self._deviation(sequence.observations, sequence.inputs), sequence.mask)
+        if self.proposal_kind == "learned":
+            return sequence.inputs, seen, None
+        likelihood = jax.vmap(self._likelihood, in_axes=(Deviation(0, None if seen.mask is None else 0),))(seen)  # pyright: ignore[reportArgumentType]
+        active = jnp.arange(sequence.observations.shape[0]) < sequence.length
+        likelihood = jax.tree.map(
+            lambda leaf: jnp.where(active.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0), likelihood
+        )
+        if self.proposal_kind == "smoothing":
+            likelihood = self._backward_information(likelihood, self._drift(sequence.inputs, active.shape[0]))
+        return sequence.inputs, likelihood, None
+
+    def encode_next(self, memory, x, mask, inputs):
+        check_frames(x, self.emission_matrix.shape[0])
+        seen = Deviation(self._deviation(x, inputs), mask)
+        if self.proposal_kind in ("prior", "smoothing"):
+            return None, None, memory
+        return seen if self.proposal_kind == "learned" else self._likelihood(seen), None, memory
+
+    def initial_prior(self, state, context):
+        return Gaussian(self.initial_mean, *self.initial_noise.scale)
+
+    def prior(self, state, context):
+        mean = state if self.input_matrix is None else state + self.input_matrix @ context
+        return Gaussian(mean, *self.transition_noise.scale)
+
+    def proposal(self, state, evidence, prior):
+        if self.proposal_kind == "prior":
+            return prior
+        if self.learned is None:
+            narrowed = posterior(prior.scale_tril, evidence)  # pyright: ignore[reportAttributeAccessIssue]
+            return Gaussian(narrowed.mean(prior.loc, evidence), *narrowed.scale)  # pyright: ignore[reportAttributeAccessIssue]
+        mean = prior.loc  # pyright: ignore[reportAttributeAccessIssue]
+        deviation = evidence.x - self.emission_matrix @ mean
+        deviation = deviation if evidence.mask is None else jnp.where(evidence.mask, deviation, 0)
+        # Gradients also reach the entries above the diagonal, which sampling would use and scoring would not.
+        return Gaussian(mean + self.learned.gain @ deviation + self.learned.bias, jnp.tril(self.learned.scale_tril))
+
+    def emission(self, state, latent, context):
+        mean = self.emission_matrix @ latent
+        if self.emission_input_matrix is not None:
+            mean = mean + self.emission_input_matrix @ context
+        return Gaussian(mean, *self.emission_noise.scale)
+
+    def advance(self, state, latent, history):
+        return self.transition_matrix @ latent
+
+    def log_evidence(self, batch: Any) -> Float[Array, " batch"]:
+        """The exact log p(x_1:T) of every sequence of a batch, by the Kalman filter."""
+        return jnp.sum(_kalman(self, as_batch(batch))[0], axis=1)
+
+    def filtered(self, batch: Any) -> Moments:
+        """The exact moments of p(z_t | x_1:t), [batch, time, ...]."""
+        return _kalman(self, as_batch(batch))[1]
+
+    def smoothed(self, batch: Any) -> Moments:
+        """The exact moments of p(z_t | x_1:T), [batch, time, ...]."""
+        return _smoother(self, as_batch(batch))
+
+    @property
+    def _input_matrices(self) -> list[Array]:
+        return [m for m in (self.input_matrix, self.emission_input_matrix) if m is not None]
+
+    def _deviation(
+        self, x: Float[Array, "*time dim"], inputs: Float[Array, "*time input"] | None
+    ) -> Float[Array, "*time dim"]:
+        """x less D u."""
+        x = jnp.asarray(x, self.initial_mean.dtype)
+        return x if self.emission_input_matrix is None else x - inputs @ self.emission_input_matrix.T
+
+    def _drift(self, inputs: Float[Array, "time input"] | None, time: int) -> Float[Array, "time state"]:
+        """B u."""
+        if self.input_matrix is None or inputs is None:
+            return jnp.zeros((time, self.initial_mean.shape[0]), self.initial_mean.dtype)
+        return inputs @ self.input_matrix.T
+
+    def _likelihood(self, seen: Deviation) -> Information:
+        """p(x_t | z_t) as a function of z_t."""
+        emission, white = self.emission_matrix, self.emission_noise.scale.whiten
+        x = seen.x
+        if seen.mask is not None:
+            emission = jnp.where(seen.mask[:, None], emission, 0)
+            white = factor(masked_covariance(self.emission_covariance, seen.mask)).whiten
+            x = jnp.where(seen.mask, x, 0)
+        half = white @ emission
+        return Information(half.T @ half, half.T @ (white @ x))
+
+    def _backward_information(self, likelihood: Information, drift: Float[Array, "time state"]) -> Information:
+        """p(x_t:T | z_t) as a function of z_t: the two-filter recursion, from the end."""
+        a = self.transition_matrix
+        scale_tril = self.transition_noise.scale_tril
+
+        def step(later: Information, inputs: tuple[Information, Array]) -> tuple[Information, Information]:
+            now, drift_next = inputs
+            covariance = posterior(scale_tril, later).covariance
+            keep = jnp.eye(a.shape[0], dtype=a.dtype) - later.precision @ covariance
+            precision = keep @ later.precision
+            shift = keep @ later.shift - precision @ drift_next
+            made = Information(symmetric(now.precision + a.T @ precision @ a), now.shift + a.T @ shift)
+            return made, made
+
+        nothing = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), likelihood)
+        return lax.scan(step, nothing, (likelihood, following_steps(drift)), reverse=True)[1]
+
+
+@jax.jit
+def _kalman(model, batch):
+    def one(sequence: Sequence):
+        check_inputs(model, 0 if sequence.inputs is None else sequence.inputs.shape[-1])
+        x = model._deviation(sequence.observations, sequence.inputs)
+        drift = model._drift(sequence.inputs, x.shape[0])
+        return kalman_filter(model.parameters, x, sequence.mask, sequence.length, drift)
+
+    return jax.vmap(one, in_axes=(_axes(batch),))(_sequences(batch))
+
+
+@jax.jit
+def _smoother(model, batch):
+    def one(sequence: Sequence, filtered: Moments):
+        drift = model._drift(sequence.inputs, sequence.observations.shape[0])
+        return kalman_smoother(model.parameters, filtered, sequence.length, drift)
+
+    return jax.vmap(one, in_axes=(_axes(batch), 0))(_sequences(batch), _kalman(model, batch)[1])
+
+
+def _sequences(batch) -> Sequence:
+    return Sequence(batch.observations, batch.lengths, batch.mask, batch.inputs)
+
+
+def _axes(batch) -> Sequence:
+    return Sequence(0, 0, None if batch.mask is None else 0, None if batch.inputs is None else 0)  # pyright: ignore[reportArgumentType]
+
+
+def _input_matrix(name: str, value: Any, rows: int, dtype: jnp.dtype) -> Array | None:
+    if value is None:
+        return None
+    matrix = jnp.asarray(value)
+    if matrix.ndim != 2 or matrix.shape[0] != rows or matrix.shape[1] < 1:
+        raise InputError(f"{name} must have shape ({rows}, number of inputs), got {matrix.shape}.")
+    return matrix.astype(dtype)
+
+
+def _check(given: LinearGaussianParameters, proposal: str) -> None:
+    if proposal not in get_args(Proposal):
+        raise InputError(f"got proposal={proposal!r} where one of {', '.join(get_args(Proposal))} was expected.")
+    dim, state = np.shape(given.emission_matrix) if np.ndim(given.emission_matrix) == 2 else (0, 0)
+    shapes = [(state, state), (state, state), (dim, state), (dim, dim), (state,), (state, state)]
+    for name, value, shape in zip(given._fields, given, shapes, strict=True):
+        if np.shape(value) != shape or 0 in shape:
+            raise InputError(
+                f"{name} has shape {np.shape(value)} where {shape} was expected from emission_matrix [dim, state] of "
+                f"shape {np.shape(given.emission_matrix)}."
+            )
+        if isinstance(value, Tracer):
+            continue
+        if not np.isfinite(np.asarray(value, float)).all():
+            raise InputError(f"{name} holds NaN or infinite values; give finite numbers.")
+        if "covariance" in name:
+            _check_covariance(name, np.asarray(value, float))
+
+
+def _check_covariance(name: str, value: np.ndarray) -> None:
+    symmetric_enough = np.allclose(value, value.T, rtol=1e-5, atol=0)
+    if not symmetric_enough or np.linalg.eigvalsh(value).min() <= 0:
+        reason = "not symmetric" if not symmetric_enough else "not positive definite"
+        raise InputError(f"{name} is {reason}; give a symmetric matrix with positive eigenvalues.")

@@ -1,0 +1,69 @@
+"""Resampling that derivatives pass through."""
+
+from abc import abstractmethod
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key, PyTree
+
+from fivo.errors import InputError
+
+
+class Resampled(NamedTuple):
+    """Particles after resampling, and which particle each of them mostly continues."""
+
+    ancestors: Int[Array, " particle"]
+    state: PyTree
+    log_weights: Float[Array, " particle"]
+
+
+class DifferentiableScheme(eqx.Module):
+    """Moves weighted particles instead of naming ancestors. Subclass it for a scheme of your own."""
+
+    loses_bound: ClassVar[str | None] = None
+    """Why log p̂ is no lower bound of log p(x) with it; None where it is one."""
+
+    def check(self, num_particles: int) -> None:
+        """Refuse a number of particles that it cannot serve; by default any number will do."""
+
+    @abstractmethod
+    def resample(self, key: Key[Array, ""], log_weights: Float[Array, " particle"], state: PyTree) -> Resampled:
+        """The particles that follow.
+
+        Args:
+            key: a random key.
+            log_weights: normalised log-weights.
+            state: the particles' states, [particle, ...].
+        """
+
+
+def uniform_weights(log_weights: Float[Array, " particle"]) -> Float[Array, " particle"]:
+    """log 1/N of every particle."""
+    return jnp.full_like(log_weights, -jnp.log(log_weights.shape[-1]))
+
+
+def pick(state: PyTree, ancestors: Int[Array, " particle"]) -> PyTree:
+    """The states of the ancestors."""
+    return jax.tree.map(lambda leaf: leaf[ancestors], state)
+
+
+def mix(state: PyTree, matrix: Float[Array, "particle particle"], name: str) -> PyTree:
+    """Every row's weighted average of the states."""
+    for leaf in jax.tree.leaves(state):
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            raise InputError(
+                f"{name} resampling averages states, but this model's hold whole numbers, which have no average; use "
+                "resampling='multinomial' with gradient='score', or 'soft'."
+            )
+    return jax.tree.map(lambda leaf: jnp.tensordot(matrix.astype(leaf.dtype), leaf, axes=1), state)
+
+
+def check_quadratic(num_particles: int, limit: int, name: str) -> None:
+    """Refuse what a matrix over all pairs of particles would take too long for."""
+    if num_particles > limit:
+        raise InputError(
+            f"got {num_particles} particles where {name} resampling takes at most {limit}: its work at every step "
+            "grows with their square; use fewer particles, or multinomial resampling."
+        )

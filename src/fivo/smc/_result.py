@@ -1,0 +1,88 @@
+"""What a filter found."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from fivo.errors import InputError
+from fivo.smc._step import Particles, StepInfo
+
+Record = Literal["log_weights", "ancestors", "latents"]
+RECORDS = ("log_weights", "ancestors", "latents")
+
+
+class FilterResult(eqx.Module):
+    """What a filter found; weights, ancestors and latents only if they were kept.
+
+    Weights are normalised and those before resampling; resampling decided at step t acts before step t + 1. Past a
+    sequence's end increments and `kl` are zero and nothing is resampled.
+    """
+
+    log_increments: Float[Array, "batch time"]
+    """log p̂_t."""
+    ess: Float[Array, "batch time"]
+    """The effective sample size 1 / Σ w²."""
+    resampled: Bool[Array, "batch time"]
+    """Whether particles were resampled after the step."""
+    kl: Float[Array, "batch time"]
+    """The average of log q_t - log p_t over the particles."""
+    log_weights: Float[Array, "batch time particle"] | None
+    ancestors: Int[Array, "batch time particle"] | None
+    latents: PyTree
+    """z_t of every particle, [batch, time, particle, ...]."""
+    particles: Particles
+    """The final particles: the states after the last step and their log-weights, resampling done."""
+    log_proposal: Float[Array, "batch time particle"] | None = None
+    """log q_t(z_t), where the rules of a gradient asked for it."""
+    discrete: bool = eqx.field(static=True, default=False)
+    """Whether some latents are discrete, so that no derivative passes through their draws."""
+
+    @classmethod
+    def of(cls, particles: Particles, info: StepInfo, *, discrete: bool = False) -> "FilterResult":
+        """The result of a run's final particles and its steps, [batch, time, ...]."""
+        return cls(
+            log_increments=info.log_increment,
+            ess=info.ess,
+            resampled=info.resampled,
+            kl=info.kl,
+            log_weights=info.log_weights,
+            ancestors=info.ancestors,
+            latents=info.latents,
+            particles=particles,
+            log_proposal=info.log_proposal,
+            discrete=discrete,
+        )
+
+    @property
+    def log_evidence(self) -> Float[Array, " batch"]:
+        """log p̂_N(x_1:T)."""
+        return jnp.sum(self.log_increments, axis=1)
+
+    @property
+    def alive(self) -> Bool[Array, " batch"]:
+        """False where at some step every particle had weight zero; the evidence estimate is then -inf."""
+        return ~jnp.any(jnp.isneginf(self.log_increments), axis=1)
+
+    def record(self, name: Record) -> PyTree:
+        """A per-particle record; raises `InputError` if it was not kept."""
+        found = getattr(self, name)
+        if found is None:
+            raise InputError(f"this result holds no {name}; run the filter with keep=({name!r},) among others.")
+        return found
+
+
+def checked_records(keep: object) -> frozenset[str]:
+    """The records to keep, if they are known ones."""
+    wanted = frozenset((keep,) if isinstance(keep, str) else tuple(keep))  # pyright: ignore[reportArgumentType]
+    unknown = wanted - set(RECORDS)
+    if unknown:
+        raise InputError(f"keep must hold names among {', '.join(RECORDS)}, got {sorted(map(str, unknown))}.")
+    return wanted
+
+
+def without(info: StepInfo, keep: frozenset[str]) -> StepInfo:
+    """The records of a step that were asked for."""
+    dropped = sorted(set(RECORDS) - keep)
+    return eqx.tree_at(lambda i: [getattr(i, name) for name in dropped], info, replace=[None] * len(dropped))
