@@ -29,7 +29,9 @@ def train(
         "resampling-score",
         "latent-score",
         "score",
-        "doubly-reparameterised",
+        "mixed",
+        "mixed-score",
+        "doubly-reparameterized",
         "sticking-the-landing",
         "stop-gradient",
     ]

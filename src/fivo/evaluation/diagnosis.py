@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,23 +18,13 @@ from fivo.errors import InputError
 from fivo.evaluation.run import Run
 from fivo.evaluation.verdict import judge
 from fivo.models import SequenceModel, simulate
-from fivo.resampling import Criterion, ESSBelow, Never
-from fivo.smc import filter, lineages
-from fivo.smc.filter import kept
+from fivo.resampling import ESSBelow, Never
+from fivo.smc import ParticleFilter, lineages
 from fivo.training.compiling import compiler_options
 from fivo.training.scoring import device_batch, scoring_plan
 
 PARTICLES = (4, 16, 64, 256)
 MOST_PARTICLES_AT_ONCE = 2**14
-
-
-class Filtering(NamedTuple):
-    """How a model is filtered while it is diagnosed."""
-
-    resampling: str
-    criterion: Criterion
-    own_particles: int
-    """The number it was trained with."""
 
 
 def diagnose(
@@ -57,7 +47,7 @@ def diagnose(
     found = diagnose_model(
         run.model,
         [np.asarray(available[i]) for i in chosen],
-        filtering_of(run),
+        filter_of(run),
         particles=particles,
         repeats=repeats,
         seed=seed,
@@ -67,40 +57,41 @@ def diagnose(
     return {**about, **found, "config": msgspec.to_builtins(run.config)}
 
 
-def filtering_of(run: Run) -> Filtering:
+def filter_of(run: Run) -> ParticleFilter:
     """A run's own filter; runs trained with the ELBO or IWAE never resample."""
     config = run.config
     if config.bound == "fivo":
-        return Filtering(config.resampling, ESSBelow(config.ess_threshold), config.particles)
-    return Filtering("multinomial", Never(), 1 if config.bound == "elbo" else config.particles)
+        return ParticleFilter(config.particles, config.resampling, ESSBelow(config.ess_threshold))
+    return ParticleFilter(1 if config.bound == "elbo" else config.particles, criterion=Never())
 
 
 def diagnose_model(
     model: SequenceModel,
     sequences: Sequence[np.ndarray],
-    filtering: Filtering,
+    pf: ParticleFilter,
     *,
     particles: Sequence[int] = PARTICLES,
     repeats: int = 8,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """The diagnosis of any model on given sequences [time, dim]."""
+    """The diagnosis of any model on given sequences [time, dim], with the filter that it was trained with."""
     if not particles or min(particles) < 1:
         raise InputError(f"got particles {list(particles)} where whole numbers of at least 1 were expected.")
     if repeats < 2:
         raise InputError(f"got {repeats} repeats where at least 2 were expected, for a variance.")
-    ladder = sorted({filtering.own_particles, *particles})
+    ladder = sorted({pf.num_particles, *particles})
     keys = jax.random.split(jax.random.key(seed), (len(ladder), 2))
     rows = []
     for rung, num_particles in enumerate(ladder):
-        row = _on_data(model, sequences, filtering, num_particles, repeats, keys[rung, 0])
-        row["sandwich"] = _on_simulations(model, sequences, filtering, num_particles, repeats, keys[rung, 1])
+        larger = ParticleFilter(num_particles, pf.resampling, pf.criterion)
+        row = _on_data(larger, model, sequences, repeats, keys[rung, 0])
+        row["sandwich"] = _on_simulations(larger, model, sequences, repeats, keys[rung, 1])
         rows.append(row)
         progress(rung + 1, len(ladder))
-    verdict = judge(rows, filtering.own_particles)
+    verdict = judge(rows, pf.num_particles)
     return {
-        "own_particles": filtering.own_particles,
+        "own_particles": pf.num_particles,
         "repeats": repeats,
         "rows": rows,
         "verdict": {"culprit": verdict.culprit, "sentences": verdict.sentences},
@@ -108,14 +99,10 @@ def diagnose_model(
 
 
 def _on_data(
-    model: SequenceModel,
-    sequences: Sequence[np.ndarray],
-    filtering: Filtering,
-    num_particles: int,
-    repeats: int,
-    key: Key[Array, ""],
+    pf: ParticleFilter, model: SequenceModel, sequences: Sequence[np.ndarray], repeats: int, key: Key[Array, ""]
 ) -> dict[str, Any]:
     """Bound, variance and what happens over time, averaged over repeats and sequences."""
+    num_particles = pf.num_particles
     lengths = np.array([len(x) for x in sequences])
     log_evidence = np.zeros((repeats, len(sequences)))
     sums = {name: np.zeros(lengths.max()) for name in ("ess", "resampled", "kl", "ancestors")}
@@ -123,7 +110,7 @@ def _on_data(
         sequence_keys = jax.random.split(jax.random.fold_in(key, repeat), len(sequences))
         for indices, padded_length in scoring_plan(lengths, num_particles, passes=repeats):
             batch = device_batch(sequences, indices, padded_length)
-            seen = _filtered()(model, batch, sequence_keys[np.maximum(indices, 0)], filtering[:2], num_particles)
+            seen = _filtered()(pf, model, batch, sequence_keys[np.maximum(indices, 0)])
             real = indices >= 0
             log_evidence[repeat, indices[real]] = np.asarray(seen["log_evidence"])[real]
             for name, total in sums.items():
@@ -163,29 +150,18 @@ def _on_data(
 
 
 def _on_simulations(
-    model: SequenceModel,
-    sequences: Sequence[np.ndarray],
-    filtering: Filtering,
-    num_particles: int,
-    repeats: int,
-    key: Key[Array, ""],
+    pf: ParticleFilter, model: SequenceModel, sequences: Sequence[np.ndarray], repeats: int, key: Key[Array, ""]
 ) -> dict[str, float]:
     """The sandwich on data simulated from the model, as many and as long as the given ones in every repeat."""
     lengths = np.array([len(x) for x in sequences])
-    at_once = max(1, MOST_PARTICLES_AT_ONCE // num_particles)
+    at_once = max(1, MOST_PARTICLES_AT_ONCE // pf.num_particles)
     lower, upper = np.zeros((repeats, len(sequences))), np.zeros((repeats, len(sequences)))
     for repeat in range(repeats):
         keys = jax.random.split(jax.random.fold_in(key, repeat), len(sequences))
         for start in range(0, len(sequences), at_once):
             part = slice(start, start + at_once)
-            bounds = _simulated()(
-                model,
-                jnp.asarray(lengths[part], jnp.int32),
-                keys[part],
-                filtering[:2],
-                num_particles,
-                int(lengths.max()),
-            )
+            some = jnp.asarray(lengths[part], jnp.int32)
+            bounds = _simulated()(pf, model, some, keys[part], int(lengths.max()))
             lower[repeat, part], upper[repeat, part] = np.asarray(bounds[0]), np.asarray(bounds[1])
     gaps = (upper - lower).sum(axis=1) / lengths.sum()
     return {
@@ -196,25 +172,14 @@ def _on_simulations(
     }
 
 
-def _filter(
-    model: SequenceModel, batch: Batch, keys: Key[Array, " batch"], filtering: tuple, num_particles: int
-) -> dict[str, Array]:
-    resampling, criterion = filtering
-    result = filter(
-        model,
-        batch,
-        num_particles=num_particles,
-        key=keys,
-        resampling=resampling,
-        criterion=criterion,
-        keep=("ancestors",),
-    )
+def _filter(pf: ParticleFilter, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> dict[str, Array]:
+    result = pf(model, batch, key=keys, keep=("ancestors",))
     return {
         "log_evidence": result.log_evidence,
         "ess": result.ess,
         "resampled": result.resampled,
         "kl": result.kl,
-        "ancestors": distinct(lineages(kept(result.ancestors))),
+        "ancestors": distinct(lineages(result.record("ancestors"))),
     }
 
 
@@ -225,36 +190,27 @@ def distinct(indices: Int[Array, "batch time particle"]) -> Int[Array, "batch ti
 
 
 def _simulate(
+    pf: ParticleFilter,
     model: SequenceModel,
     lengths: Int[Array, " batch"],
     keys: Key[Array, " batch"],
-    filtering: tuple,
-    num_particles: int,
     num_steps: int,
 ) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
-    resampling, criterion = filtering
     drawn = jax.vmap(lambda key: simulate(model, num_steps, key=key))(keys)
     batch = Batch(drawn.observations, lengths)
-    # Residual resampling has no conditional form; both sides of the sandwich then draw independently.
-    resampling = "multinomial" if resampling == "residual" else resampling
-    bounds = sandwich(
-        model,
-        batch,
-        drawn.latents,
-        num_particles=num_particles,
-        key=jax.random.fold_in(keys[0], 1),
-        resampling=resampling,
-        criterion=criterion,
-    )
+    if pf.resampling == "residual":
+        # It has no conditional form; both sides of the sandwich then draw independently.
+        pf = ParticleFilter(pf.num_particles, criterion=pf.criterion)
+    bounds = sandwich(pf, model, batch, drawn.latents, key=jax.random.fold_in(keys[0], 1))
     return bounds.lower, bounds.upper
 
 
 @cache
 def _filtered() -> Callable[..., dict[str, Array]]:
     """Made at first use: importing a library must not choose a device."""
-    return eqx.filter_jit(_filter, compiler_options=compiler_options())
+    return eqx.filter_jit(_filter, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]
 
 
 @cache
 def _simulated() -> Callable[..., tuple[Array, Array]]:
-    return eqx.filter_jit(_simulate, compiler_options=compiler_options())
+    return eqx.filter_jit(_simulate, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]

@@ -8,10 +8,9 @@ from jaxtyping import Bool, Float, Int
 
 from fivo.batch import Batch
 from fivo.errors import InputError
-from fivo.evaluation.diagnosis import filtering_of
+from fivo.evaluation.diagnosis import filter_of
 from fivo.evaluation.run import Run
-from fivo.smc import filter
-from fivo.smc.filter import kept
+from fivo.smc import ParticleFilter
 
 
 class Lineage(NamedTuple):
@@ -27,14 +26,9 @@ def trace_lineage(run: Run, split: str, index: int, *, num_particles: int = 12, 
     sequences = run.dataset.splits.get(split, ())
     if not 0 <= index < len(sequences):
         raise InputError(f"got the sequence {split}:{index}; expected SPLIT:INDEX, with INDEX below {len(sequences)}.")
-    filtering = filtering_of(run)
-    result = filter(
-        run.model,
-        Batch.from_sequences([np.asarray(sequences[index], np.float32)]),
-        num_particles=num_particles,
-        key=jax.random.key(seed),
-        resampling=filtering.resampling,
-        criterion=filtering.criterion,
-    )
-    weights = np.exp(np.asarray(kept(result.log_weights)[0], np.float64))
-    return Lineage(np.asarray(kept(result.ancestors)[0]), weights, np.asarray(result.resampled[0]))
+    own = filter_of(run)
+    pf = ParticleFilter(num_particles, own.resampling, own.criterion)
+    batch = Batch.from_sequences([np.asarray(sequences[index], np.float32)])
+    result = pf(run.model, batch, key=jax.random.key(seed), keep=("log_weights", "ancestors"))
+    weights = np.exp(np.asarray(result.record("log_weights")[0], np.float64))
+    return Lineage(np.asarray(result.record("ancestors")[0]), weights, np.asarray(result.resampled[0]))

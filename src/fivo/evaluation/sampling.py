@@ -10,7 +10,7 @@ from jaxtyping import Array, Key, PyTree, Shaped
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models import Generator, SequenceModel, simulate
-from fivo.smc import filter
+from fivo.smc import ParticleFilter
 
 
 def sample(
@@ -36,19 +36,17 @@ def sample(
 def _continue(
     model: SequenceModel, prefix: np.ndarray, num_particles: int, filter_key: Key[Array, ""], choice_key: Key[Array, ""]
 ) -> Generator:
-    result = filter(model, Batch.from_sequences([prefix]), num_particles=num_particles, key=filter_key, keep=())
+    result = ParticleFilter(num_particles)(model, Batch.from_sequences([prefix]), key=filter_key)
     chosen = jax.random.categorical(choice_key, result.particles.log_weights[0])
     state = jax.tree.map(lambda leaf: leaf[0, chosen], result.particles.state)
-    past, memory = _read(model, jnp.asarray(prefix))
-    return Generator(state, past, memory)
+    return Generator(state, _remember(model, jnp.asarray(prefix)))
 
 
 @eqx.filter_jit
-def _read(model: SequenceModel, frames: Shaped[Array, "time dim"]) -> tuple[PyTree, PyTree]:
-    """(past, memory) after the given frames."""
+def _remember(model: SequenceModel, frames: Shaped[Array, "time dim"]) -> PyTree:
+    """The model's memory after the given frames."""
 
-    def step(carry: tuple[PyTree, PyTree], x: Shaped[Array, " dim"]) -> tuple[tuple[PyTree, PyTree], None]:
-        _, past, memory = model.encode_next(carry[1], x, None)
-        return (past, memory), None
+    def step(memory: PyTree, x: Shaped[Array, " dim"]) -> tuple[PyTree, None]:
+        return model.encode_next(memory, x, None, None)[2], None
 
-    return lax.scan(step, model.initial_memory(), frames)[0]
+    return lax.scan(step, model.begin(), frames)[0]

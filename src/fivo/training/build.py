@@ -8,17 +8,22 @@ from jaxtyping import Array, Key
 from fivo.bounds import ELBO, FIVO, IWAE, Bound
 from fivo.data import Dataset, load
 from fivo.errors import InputError
-from fivo.gradients import Gradient, Pathwise, get_gradient
-from fivo.models import SRNN, VRNN, BernoulliEmission, NormalEmission, SequenceModel
-from fivo.models.emissions import Emission
-from fivo.models.latents import CategoricalLatent, NormalLatent
+from fivo.gradients import GRADIENTS, Gradient, Pathwise, get_gradient
+from fivo.models import (
+    SRNN,
+    VRNN,
+    BernoulliEmission,
+    CategoricalLatent,
+    Emission,
+    NormalEmission,
+    NormalLatent,
+    SequenceModel,
+)
 from fivo.resampling import ESSBelow, bound_lost, get_scheme
 from fivo.training.config import TrainConfig
 
 MODELS = {"vrnn": VRNN, "srnn": SRNN}
 LATENTS = {"normal": NormalLatent, "categorical": CategoricalLatent}
-REPARAMETERISED = ("pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing")
-"""Gradients that follow latents through their draws."""
 BOUNDS = ("elbo", "iwae", "fivo")
 
 
@@ -80,7 +85,7 @@ def build_bound(
 
 def training_bound(config: TrainConfig) -> Bound:
     """The bound that is maximised; the ELBO takes its budget in sequences, not in samples."""
-    if config.latent == "categorical" and config.gradient in REPARAMETERISED:
+    if config.latent == "categorical" and GRADIENTS[config.gradient].follows_latents:
         raise InputError(
             f"got categorical latents with the {config.gradient} gradient, which follows latents through their draws; "
             "use --gradient score, or latent-score, which drops the resampling term."

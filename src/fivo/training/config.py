@@ -35,7 +35,9 @@ class TrainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         "resampling-score",
         "latent-score",
         "score",
-        "doubly-reparameterised",
+        "mixed",
+        "mixed-score",
+        "doubly-reparameterized",
         "sticking-the-landing",
         "stop-gradient",
     ] = "pathwise"

@@ -42,7 +42,7 @@ class Session:
         self.validation_plan = scoring_plan(dataset.lengths("valid"), validation_particles(config), passes=PASSES)
 
     def advance(self) -> Metrics:
-        """One optimiser step."""
+        """One optimizer step."""
         step = self.progress.step
         known = self.trainer.compilations
         self.state, metrics = self.trainer(self.state, self.step_batches(step), jax.random.fold_in(self.key, step))

@@ -1,4 +1,4 @@
-"""One optimiser step: the gradient of -mean(log p̂_b / T_b), summed over micro-batches, and Adam."""
+"""One optimizer step: the gradient of -mean(log p̂_b / T_b), summed over micro-batches, and Adam."""
 
 import time
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class TrainState(NamedTuple):
     """What a step changes: plain pytrees of arrays."""
 
     parameters: PyTree
-    optimiser: PyTree
+    optimizer: PyTree
     bound: PyTree = None
     """The arrays of the bound itself, which a moving average among its settings changes; mostly none."""
 
@@ -111,13 +111,13 @@ class Trainer:
     ) -> tuple[TrainState, Metrics]:
         gradient, metrics, bound = jax.tree.map(lambda leaf: leaf / count, total)
         metrics = metrics._replace(gradient_norm=optax.tree.norm(gradient))
-        directions, optimiser = self.adam.update(gradient, state.optimiser)
+        directions, optimizer = self.adam.update(gradient, state.optimizer)
         if self.weight_decay:
-            directions = jax.tree.map(partial(decayed, self.weight_decay), directions, state.parameters)
+            directions = jax.tree.map(lambda d, leaf: d + self.weight_decay * leaf, directions, state.parameters)
         parameters = jax.tree.map(
             lambda leaf, direction: leaf - learning_rate.astype(leaf.dtype) * direction, state.parameters, directions
         )
-        return TrainState(parameters, optimiser, bound), metrics
+        return TrainState(parameters, optimizer, bound), metrics
 
 
 class Outcome(NamedTuple):
@@ -129,7 +129,7 @@ class Outcome(NamedTuple):
 
 
 def trainable(model: SequenceModel) -> PyTree:
-    """The float arrays of a model; its fixed statistics are among them, and their gradient is zero."""
+    """The float arrays of a model; statistics of the data are constants, and not among them."""
     return eqx.filter(model, eqx.is_inexact_array)
 
 
@@ -141,13 +141,6 @@ def strong_copy(leaf: Array) -> Array:
 def with_parameters(model: SequenceModel, parameters: PyTree) -> SequenceModel:
     """The model with other float arrays."""
     return eqx.combine(parameters, model)
-
-
-def decayed(
-    weight_decay: float, direction: Float[Array, "*shape"], leaf: Float[Array, "*shape"]
-) -> Float[Array, "*shape"]:
-    """A direction of Adam with AdamW's weight decay; what no gradient has reached, like fixed statistics, stays."""
-    return direction + jnp.where(direction == 0, 0, weight_decay * leaf)
 
 
 def nothing(state: TrainState) -> Outcome:
