@@ -216,7 +216,9 @@ class LinearGaussian(SequenceModel):
     ) -> Float[Array, "*time dim"]:
         """x less D u."""
         x = jnp.asarray(x, self.initial_mean.dtype)
-        return x if self.emission_input_matrix is None else x - inputs @ self.emission_input_matrix.T
+        if self.emission_input_matrix is None or inputs is None:
+            return x
+        return x - inputs @ self.emission_input_matrix.T
 
     def _drift(self, inputs: Float[Array, "time input"] | None, time: int) -> Float[Array, "time state"]:
         """B u."""
