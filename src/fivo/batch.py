@@ -1,5 +1,6 @@
 """Padded batches of sequences of different lengths, with what is missing and what is known besides."""
 
+from collections.abc import Callable
 from collections.abc import Sequence as Sized
 from typing import Any, Literal
 
@@ -104,6 +105,23 @@ class Batch(eqx.Module):
             None if masks is None else jnp.asarray(_padded(masks, time, np.dtype(bool))),
             None if known is None else jnp.asarray(_padded(known, time, _representable(known, None))),
         )
+
+
+def over_sequences(function: Callable[..., Any], batch: Batch, *others: Any, out_axes: Any = 0) -> Any:
+    """`function(sequence, *others)` of every sequence of a batch.
+
+    Args:
+        function: of a `Sequence` and, if given, of what belongs to it.
+        batch: the sequences.
+        others: what belongs to the sequences, with a first axis for them.
+        out_axes: where the axis of sequences is in what comes back, as for `jax.vmap`.
+    """
+
+    def one(x: Array, length: Array, mask: Array | None, inputs: Array | None, *others: Any) -> Any:
+        return function(Sequence(x, length, mask, inputs), *others)
+
+    mapped = jax.vmap(one, out_axes=out_axes)
+    return mapped(batch.observations, batch.lengths, batch.mask, batch.inputs, *others)
 
 
 def as_batch(x: Any) -> Batch:

@@ -13,10 +13,10 @@ from tests.smc.stream import NUM_FRAMES, start
 def main(folder: Path, names: list[str]) -> None:
     for case in CASES:
         if case.name in names:
-            model, state = start(case)
+            model, pf, state = start(case)
             state = fivo.load(folder / f"{case.name}.half", like=state)
             for x in jnp.asarray(case.sequences(NUM_FRAMES)[0])[NUM_FRAMES // 2 :]:
-                state, _ = fivo.smc.step(model, state, x)
+                state, _ = pf.step(model, state, x)
             fivo.save(folder / f"{case.name}.continued", state)
 
 

@@ -13,6 +13,6 @@ NUM_FRAMES = 8
 SETTING = {"num_particles": 6, "resampling": "stratified", "criterion": fivo.resampling.ESSBelow(0.9)}
 
 
-def start(case: Case, **changes: Any) -> tuple[SequenceModel, fivo.smc.OnlineState]:
-    model = case.build(np.float64)
-    return model, fivo.smc.init(model, key=jax.random.key(11), **SETTING | changes)
+def start(case: Case, **changes: Any) -> tuple[SequenceModel, fivo.ParticleFilter, fivo.smc.FilterState]:
+    model, pf = case.build(np.float64), fivo.ParticleFilter(**SETTING | changes)
+    return model, pf, pf.init(model, key=jax.random.key(11))

@@ -1,16 +1,16 @@
 """Conditional SMC, particle Gibbs and the evidence sandwich against exact evidence and the Kalman smoother."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import fivo
+from fivo import ParticleFilter
 from fivo.bounds import sandwich
+from fivo.models import draw, read_batch
 from fivo.resampling import Always, ESSBelow
 from fivo.smc import conditional_filter, draw_trajectory, particle_gibbs
-from fivo.smc.whole import draw, read_batch
 from tests.fast import fast_jit
 from tests.helpers import linear_gaussian, mean_within, one_sequence, repeated, standard_errors_off
 from tests.sentences import assert_one_sentence
@@ -25,7 +25,7 @@ def posterior(batch: fivo.Batch, key: jax.Array) -> jax.Array:
     """Exact draws of z given x, one per sequence: the smoothing proposal is p(z_t | z_t-1, x_t:T)."""
     model = linear_gaussian("smoothing", NOISE)
     keys = jax.random.split(key, batch.lengths.shape[0])
-    return jax.vmap(lambda reading, k: draw(model, reading, k))(read_batch(model, batch), keys)
+    return jax.vmap(lambda reading, k: draw(model, reading, key=k))(read_batch(model, batch), keys)
 
 
 @pytest.fixture
@@ -68,13 +68,11 @@ def test_the_reciprocal_is_unbiased_and_the_reference_kept(many, scheme, criteri
     model, batch, copies, references = many
     run = fast_jit(
         lambda m, b, z, k: conditional_filter(
+            ParticleFilter(NUM_PARTICLES, scheme, criterion),
             m,
             b,
             z,
-            num_particles=NUM_PARTICLES,
             key=k,
-            resampling=scheme,
-            criterion=criterion,
             ancestor_sampling=ancestor_sampling,
             keep=("log_weights", "ancestors", "latents"),
         )
@@ -86,13 +84,13 @@ def test_the_reciprocal_is_unbiased_and_the_reference_kept(many, scheme, criteri
     assert log_ratios.mean() > 4 * log_ratios.std() / np.sqrt(NUM_RUNS), "an upper bound on average"
     held = (np.asarray(result.latents) == np.asarray(references)[:, :, None]).all(axis=-1)
     assert held[:, :NUM_STEPS].any(axis=2).all()
-    moments_agree(fast_jit(draw_trajectory)(result, jax.random.key(2)), model, batch)
+    moments_agree(fast_jit(lambda r, k: draw_trajectory(r, key=k))(result, jax.random.key(2)), model, batch)
 
 
 def test_the_check_rejects_an_unconditional_filter(many):
     """Around a reference from anywhere else the reciprocal is not unbiased."""
     model, batch, copies, references = many
-    run = fast_jit(lambda m, b, z, k: conditional_filter(m, b, z, num_particles=NUM_PARTICLES, key=k, keep=()))
+    run = fast_jit(lambda m, b, z, k: conditional_filter(ParticleFilter(NUM_PARTICLES), m, b, z, key=k))
     shifted = run(model, copies, references + 2, jax.random.key(1))
     log_ratios = np.asarray(shifted.log_evidence) - float(model.log_evidence(batch)[0])
     assert not mean_within(np.exp(-log_ratios), 1)
@@ -111,9 +109,9 @@ def test_the_whole_future_chooses_the_same_ancestors_as_the_next_step(many):
     quiet = NotMarkov(**model.parameters._asdict())
 
     def ancestors(m):
-        return conditional_filter(
-            m, *few, num_particles=5, key=jax.random.key(3), criterion=Always(), ancestor_sampling=True
-        ).ancestors
+        pf = ParticleFilter(5, criterion=Always())
+        run = conditional_filter(pf, m, *few, key=jax.random.key(3), ancestor_sampling=True, keep=("ancestors",))
+        return run.ancestors
 
     short, long = (np.asarray(fast_jit(ancestors)(m)) for m in (model, quiet))
     np.testing.assert_array_equal(short, long)
@@ -128,14 +126,13 @@ def test_particle_gibbs_finds_the_posterior(many, ancestor_sampling):
     start = jnp.full((NUM_RUNS // 2, NUM_STEPS + 1, 2), 2.0)
     run = fast_jit(
         lambda m, b, z, k: particle_gibbs(
+            ParticleFilter(16, criterion=Always()),
             m,
             b,
-            num_particles=16,
             num_sweeps=12,
             key=k,
             start=z,
             ancestor_sampling=ancestor_sampling,
-            criterion=Always(),
         )
     )
     sweeps = run(model, few, start, jax.random.key(0))
@@ -153,7 +150,7 @@ def test_the_sandwich_brackets_the_evidence_and_closes(x64):
     widths = []
     for num_particles, num_runs in ((4, 4_000), (16, 4_000), (64, 2_000)):
         copies = repeated(batch, num_runs)
-        both = fast_jit(lambda m, b, z, k, n=num_particles: sandwich(m, b, z, num_particles=n, key=k))(
+        both = fast_jit(lambda m, b, z, k, n=num_particles: sandwich(ParticleFilter(n), m, b, z, key=k))(
             model, copies, posterior(copies, jax.random.key(num_particles)), jax.random.key(1)
         )
         below, above = standard_errors_off(both.lower, exact), standard_errors_off(both.upper, exact)
@@ -169,23 +166,18 @@ def test_the_sandwich_brackets_the_evidence_and_closes(x64):
 def test_bad_references(x64):
     model = linear_gaussian()
     batch = one_sequence(model, 3)
-    for arguments, part in (
-        ({"reference": jnp.zeros((1, 4, 2))}, "(1, 4, 2)"),
-        ({"reference": jnp.zeros((1, 3, 2)), "resampling": "residual"}, "residual"),
-        ({"reference": jnp.zeros((1, 3, 2)), "resampling": "systematic", "ancestor_sampling": True}, "independent"),
+    for scheme, arguments, part in (
+        ("multinomial", {"reference": jnp.zeros((1, 4, 2))}, "(1, 4, 2)"),
+        ("residual", {"reference": jnp.zeros((1, 3, 2))}, "residual"),
+        ("systematic", {"reference": jnp.zeros((1, 3, 2)), "ancestor_sampling": True}, "independent"),
     ):
         with pytest.raises(fivo.InputError) as refusal:
-            conditional_filter(model, batch, num_particles=2, key=jax.random.key(0), **arguments)
+            conditional_filter(ParticleFilter(2, scheme), model, batch, key=jax.random.key(0), **arguments)
         assert_one_sentence(refusal.value, part)
     with pytest.raises(fivo.InputError) as refusal:
-        particle_gibbs(model, batch, num_particles=2, num_sweeps=0, key=jax.random.key(0))
-    assert_one_sentence(refusal.value, "num_sweeps=0")
-    result = eqx.tree_at(
-        lambda r: r.latents,
-        fivo.smc.filter(model, batch, num_particles=2, key=jax.random.key(0)),
-        None,
-        is_leaf=lambda leaf: leaf is None,
-    )
+        particle_gibbs(ParticleFilter(2), model, batch, num_sweeps=0, key=jax.random.key(0))
+    assert_one_sentence(refusal.value, "num_sweeps", "got 0")
+    result = ParticleFilter(2)(model, batch, key=jax.random.key(0), keep=("log_weights", "ancestors"))
     with pytest.raises(fivo.InputError) as refusal:
-        draw_trajectory(result, jax.random.key(0))
+        draw_trajectory(result, key=jax.random.key(0))
     assert_one_sentence(refusal.value, "latents")

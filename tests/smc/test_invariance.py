@@ -25,9 +25,7 @@ SETTINGS = [
 def runner(criterion):
     def run(model, batch, keys):
         keep = ("log_weights", "ancestors", "latents")
-        return fivo.smc.filter(
-            model, batch, num_particles=6, key=keys, resampling="systematic", criterion=criterion, keep=keep
-        )
+        return fivo.ParticleFilter(6, "systematic", criterion)(model, batch, key=keys, keep=keep)
 
     return fast_jit(run)
 

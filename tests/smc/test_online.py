@@ -1,4 +1,4 @@
-"""One frame at a time: the numbers of `filter`, and a state that survives its process."""
+"""One frame at a time: the numbers of the filter on the whole sequence, and a state that survives its process."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from tests.fast import fast_jit
 from tests.models.cases import CASES, CAUSAL_CASES
 from tests.models.protocol import assert_close
 from tests.sentences import assert_one_sentence
-from tests.smc.stream import NUM_FRAMES, SETTING, start
+from tests.smc.stream import NUM_FRAMES, start
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -30,24 +30,22 @@ SETTINGS = [
     *(pytest.param(case, True, {}, id=f"{case}-missing") for case in ONE_A_MODEL),
     pytest.param(ONE_A_MODEL[0], True, {"criterion": fivo.resampling.Never()}, id=f"{ONE_A_MODEL[0]}-never"),
 ]
-step = fast_jit(fivo.smc.step)
+step = fast_jit(lambda pf, model, state, x, mask: pf.step(model, state, x, mask=mask))
 
 
 @pytest.mark.parametrize(("case", "masked", "changes"), SETTINGS)
 def test_a_stream_gives_the_numbers_of_the_filter(case, masked, changes):
-    model, state = start(case, **changes)
+    model, pf, state = start(case, **changes)
     x = jnp.asarray(case.sequences(NUM_FRAMES)[0])
     mask = jnp.asarray(case.masks(NUM_FRAMES)[0]) if masked else None
     batch = fivo.Batch(x[None], jnp.asarray([NUM_FRAMES]), None if mask is None else mask[None])
     whole = fast_jit(
-        lambda model, batch, keys: fivo.smc.filter(
-            model, batch, key=keys, keep=("log_weights", "ancestors", "latents"), **SETTING | changes
-        )
+        lambda model, batch, keys: pf(model, batch, key=keys, keep=("log_weights", "ancestors", "latents"))
     )(model, batch, state.key[None])
     assert bool(whole.resampled.any()) == (not changes)
 
     for t in range(NUM_FRAMES):
-        state, info = step(model, state, x[t], None if mask is None else mask[t])
+        state, info = step(pf, model, state, x[t], None if mask is None else mask[t])
         got = (info.log_increment, info.ess, info.resampled, info.log_weights, info.ancestors, info.latents, info.kl)
         expected = jax.tree.map(
             lambda leaf, t=t: leaf[0, t],
@@ -62,7 +60,7 @@ def test_a_stream_gives_the_numbers_of_the_filter(case, masked, changes):
             ),
         )
         assert_close(got, expected, f"step {t}")
-    result = fivo.smc.finish(state)
+    result = pf.finish(state)
     assert_close(result.log_evidence, whole.log_evidence[0], "log evidence")
     assert_close(result.particles, jax.tree.map(lambda leaf: leaf[0], whole.particles), "final particles")
     assert int(result.num_steps) == NUM_FRAMES
@@ -71,11 +69,11 @@ def test_a_stream_gives_the_numbers_of_the_filter(case, masked, changes):
 
 def test_a_saved_state_continues_in_a_new_process_to_the_bit(tmp_path):
     for case in ONE_A_MODEL:
-        model, state = start(case)
+        model, pf, state = start(case)
         for t, x in enumerate(jnp.asarray(case.sequences(NUM_FRAMES)[0])):
             if t == NUM_FRAMES // 2:
                 fivo.save(tmp_path / f"{case.name}.half", state)
-            state, _ = fivo.smc.step(model, state, x)
+            state, _ = pf.step(model, state, x)
         fivo.save(tmp_path / f"{case.name}.whole", state)
 
     source = Path(fivo.__file__).parents[1]
@@ -91,7 +89,7 @@ def test_a_saved_state_continues_in_a_new_process_to_the_bit(tmp_path):
 def test_a_smoothing_proposal_refuses_to_stream():
     smoothing = next(case for case in CASES if case not in CAUSAL_CASES)
     with pytest.raises(fivo.InputError) as refusal:
-        fivo.smc.init(smoothing.build(np.float64), num_particles=6, key=jax.random.key(0))
+        fivo.ParticleFilter(6).init(smoothing.build(np.float64), key=jax.random.key(0))
     assert_one_sentence(refusal.value, "future", "filter")
 
 
@@ -102,10 +100,11 @@ def test_a_dead_stream_stays_dead():
         transition_probs=np.array([[0.9, 0.1], [0.2, 0.8]]),
         emission_probs=np.array([[0.6, 0.4, 0.0], [0.3, 0.7, 0.0]]),
     )
-    state = fivo.smc.init(model, num_particles=4, key=jax.random.key(0))
+    pf = fivo.ParticleFilter(4)
+    state = pf.init(model, key=jax.random.key(0))
     for symbol in (0, 2, 1):
-        state, info = fivo.smc.step(model, state, jnp.asarray([symbol]))
+        state, info = pf.step(model, state, jnp.asarray([symbol]))
         assert not np.isnan(info.log_weights).any()
-    result = fivo.smc.finish(state)
+    result = pf.finish(state)
     assert result.log_evidence == -jnp.inf
     assert not bool(result.alive)

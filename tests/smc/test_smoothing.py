@@ -24,15 +24,9 @@ def run():
         behind = jnp.full_like(batch.observations[:, :1], jnp.nan)
         padded = fivo.Batch(jnp.concatenate([batch.observations, behind], axis=1), batch.lengths)
         copies = repeated(padded, NUM_RUNS)
+        pf = fivo.ParticleFilter(NUM_PARTICLES, criterion=fivo.resampling.Always())
         filtered = fast_jit(
-            lambda m, b: fivo.smc.filter(
-                m,
-                b,
-                num_particles=NUM_PARTICLES,
-                key=jax.random.key(0),
-                criterion=fivo.resampling.Always(),
-                keep=("log_weights", "ancestors", "latents"),
-            )
+            lambda m, b: pf(m, b, key=jax.random.key(0), keep=("log_weights", "ancestors", "latents")),
         )
         return model, batch, copies, filtered(model, copies)
 
@@ -100,7 +94,7 @@ def test_a_discrete_chain_is_smoothed_too():
     model, batch = case.build(np.float32), fivo.Batch.from_sequences(case.sequences(5))
     copies = repeated(batch, NUM_RUNS)
     keep = ("log_weights", "ancestors", "latents")
-    result = fivo.smc.filter(model, copies, num_particles=NUM_PARTICLES, key=jax.random.key(0), keep=keep)
+    result = fivo.ParticleFilter(NUM_PARTICLES)(model, copies, key=jax.random.key(0), keep=keep)
     drawn = np.asarray(backward_simulate(model, copies, result, num_trajectories=50, key=jax.random.key(1)))
     shares = (drawn[..., None] == np.arange(3)).mean(axis=2)
     assert mean_within(shares, np.asarray(model.smoothed(batch)[0]), sigmas=4.5)
@@ -111,7 +105,7 @@ def test_who_cannot_be_smoothed_and_why():
     batch = fivo.Batch.from_sequences(case.sequences(3))
     model = case.build(np.float32)
     keep = ("log_weights", "ancestors", "latents")
-    result = fivo.smc.filter(model, batch, num_particles=2, key=jax.random.key(0), keep=keep)
+    result = fivo.ParticleFilter(2)(model, batch, key=jax.random.key(0), keep=keep)
     with pytest.raises(fivo.InputError) as refusal:
         backward_simulate(model, batch, result, num_trajectories=2, key=jax.random.key(0))
     assert_one_sentence(refusal.value, "VRNN", "Markov", "particle_gibbs")
@@ -119,12 +113,12 @@ def test_who_cannot_be_smoothed_and_why():
         fixed_lag(model, batch, result, lag=1)
     markov = linear_gaussian()
     batch = one_sequence(markov, 3)
-    bare = fivo.smc.filter(markov, batch, num_particles=2, key=jax.random.key(0), keep=())
-    whole = fivo.smc.filter(markov, batch, num_particles=2, key=jax.random.key(0), keep=keep)
+    bare = fivo.ParticleFilter(2)(markov, batch, key=jax.random.key(0))
+    whole = fivo.ParticleFilter(2)(markov, batch, key=jax.random.key(0), keep=keep)
     for call, part in (
         (lambda: fixed_lag(markov, batch, bare, lag=1), "latents"),
-        (lambda: fixed_lag(markov, batch, whole, lag=-1), "lag=-1"),
-        (lambda: backward_simulate(markov, batch, whole, num_trajectories=0, key=jax.random.key(0)), "=0"),
+        (lambda: fixed_lag(markov, batch, whole, lag=-1), "got -1"),
+        (lambda: backward_simulate(markov, batch, whole, num_trajectories=0, key=jax.random.key(0)), "got 0"),
     ):
         with pytest.raises(fivo.InputError) as refusal:
             call()

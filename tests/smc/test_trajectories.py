@@ -27,13 +27,10 @@ def run():
     with jax.enable_x64(True):
         case = next(case for case in CASES if case.name == "linear_gaussian-optimal")
         model, batch = case.build(np.float64), fivo.Batch.from_sequences(case.sequences(NUM_STEPS))
-        result = fivo.smc.filter(
+        result = fivo.ParticleFilter(NUM_PARTICLES, "systematic", fivo.resampling.Every(2))(
             model,
             repeated(batch, NUM_RUNS),
-            num_particles=NUM_PARTICLES,
             key=jax.random.key(0),
-            resampling="systematic",
-            criterion=fivo.resampling.Every(2),
             keep=("log_weights", "ancestors", "latents"),
         )
         return model, batch, result
@@ -67,7 +64,7 @@ def test_nobody_gets_what_was_not_kept():
     case = CASES[0]
     batch = fivo.Batch.from_sequences(case.sequences(2))
     result = fast_jit(
-        lambda model: fivo.smc.filter(model, batch, num_particles=2, key=jax.random.key(0), keep=()),
+        lambda model: fivo.ParticleFilter(2)(model, batch, key=jax.random.key(0)),
     )(case.build(np.float32))
     assert result.log_weights is None
     assert result.ancestors is None

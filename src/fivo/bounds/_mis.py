@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-from fivo.batch import Batch, Sequence, as_batch
+from fivo.batch import Batch, Sequence, as_batch, over_sequences
 from fivo.bounds._proposals import Gate, Proposal
 from fivo.bounds._result import BoundInfo, BoundResult
 from fivo.errors import InputError
@@ -49,8 +49,7 @@ class MIS(eqx.Module):
 
 @eqx.filter_jit
 def _estimate(bound: MIS, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> tuple[Array, Array, Array]:
-    sequences = Sequence(batch.observations, batch.lengths, batch.mask, batch.inputs)
-    return jax.vmap(lambda sequence, key: _one(bound, model, sequence, key))(sequences, keys)
+    return over_sequences(lambda sequence, key: _one(bound, model, sequence, key), batch, keys)
 
 
 def _one(bound: MIS, model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> tuple[Array, Array, Array]:

@@ -1,6 +1,6 @@
 """What a bound returns."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Key
@@ -27,6 +27,7 @@ class BoundResult(eqx.Module):
     info: BoundInfo
 
 
+@runtime_checkable
 class Bound(Protocol):
     """A Monte Carlo objective: the log of an unbiased positive estimator of p(x) (Definition 1 of the paper).
 

@@ -39,7 +39,7 @@ class Columns(dist.Distribution):
         keys = jax.random.split(key, len(self.parts))
         drawn = [part.sample(k, sample_shape) for part, k in zip(self.parts, keys, strict=True)]
         kind = jnp.result_type(*drawn, float)
-        return jnp.concatenate([x.astype(kind) for x in drawn], axis=-1)[..., self.order]
+        return jnp.concatenate([jnp.asarray(x, kind) for x in drawn], axis=-1)[..., self.order]
 
     def log_prob(self, value: Shaped[Array, " dim"], intermediates: None = None) -> Float[Array, " dim"]:
         """log p of every column."""
@@ -51,10 +51,11 @@ class Columns(dist.Distribution):
     @property
     def mean(self) -> Float[Array, " dim"]:
         """The mean of every column; of a categorical one the mean of its symbols' numbers."""
-        means = [
-            jnp.sum(part.probs * jnp.arange(part.probs.shape[-1]), axis=-1)
-            if isinstance(part, dist.CategoricalLogits)
-            else part.mean
-            for part in self.parts
-        ]
-        return jnp.concatenate(means, axis=-1)[..., self.order]
+        return jnp.concatenate([_mean(part) for part in self.parts], axis=-1)[..., self.order]
+
+
+def _mean(part: dist.Distribution) -> Float[Array, " column"]:
+    if isinstance(part, dist.CategoricalLogits):
+        probs = jax.nn.softmax(jnp.asarray(part.logits))
+        return jnp.sum(probs * jnp.arange(probs.shape[-1]), axis=-1)
+    return jnp.asarray(part.mean)

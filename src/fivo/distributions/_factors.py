@@ -90,7 +90,7 @@ class NegativeBinomial(dist.NegativeBinomial2):
 
     def log_prob(self, value: ArrayLike, intermediates: None = None) -> Float[Array, "*shape"]:
         """log p(value) of every entry."""
-        mean, shape = self.mean, self.concentration
+        mean, shape = jnp.asarray(self.mean), jnp.asarray(self.concentration)
         x = jnp.asarray(value, jnp.result_type(mean))
         count = jnp.maximum(x, 0)
         choose = gammaln(count + shape) - gammaln(shape) - gammaln(count + 1)

@@ -181,18 +181,15 @@ def _gradient(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> 
     measured = float(ends[0] - ends[1]) / (2 * step)
     claimed = float(sum(jnp.sum(g * d) for g, d in zip(leaves, jax.tree.leaves(direction), strict=True)))
     if not np.isclose(claimed, measured, rtol=1e-4, atol=1e-5):
-        raise _Broken(
-            f"the gradient must be the slope of the value, {measured:.6g} along a direction, got {claimed:.6g}."
-        )
+        raise _Broken(f"the gradient must be the slope of the value {measured:.6g}, got {claimed:.6g}.")
     return None
 
 
 def _simulations(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> str | None:
     drawn = simulate(model, sequence.observations.shape[0], key=key, inputs=sequence.inputs)
     if drawn.observations.shape != sequence.observations.shape:
-        raise _Broken(
-            f"frames must be drawn like the example's, {sequence.observations.shape}, got {drawn.observations.shape}."
-        )
+        wanted, got = sequence.observations.shape, drawn.observations.shape
+        raise _Broken(f"what is drawn must be shaped like the example, {wanted}, got {got}.")
     score = model.log_joint(drawn.latents, drawn.observations, inputs=sequence.inputs)
     if not bool(jnp.isfinite(score)):
         raise _Broken(f"what the model draws must have a finite log p(x, z) under it, got {score}.")
@@ -236,9 +233,8 @@ def _agree(got: PyTree, expected: PyTree, what: str) -> None:
         if jnp.shape(a) != jnp.shape(b):
             raise _Broken(f"{what}: the shapes differ, {jnp.shape(a)} and {jnp.shape(b)}.")
         if not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=False):
-            raise _Broken(
-                f"{what}: the numbers differ by up to {float(np.max(np.abs(np.asarray(a) - np.asarray(b)))):.3g}."
-            )
+            largest = float(np.max(np.abs(np.asarray(a) - np.asarray(b))))
+            raise _Broken(f"{what}: the numbers differ by up to {largest:.3g}.")
 
 
 def _at(tree: PyTree, t: int) -> PyTree:

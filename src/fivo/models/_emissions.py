@@ -114,6 +114,9 @@ class NormalEmission(_Centred):
             default the data is standardised already.
     """
 
+    def __init__(self, train_mean: ArrayLike, train_scale: ArrayLike | None = None) -> None:
+        super().__init__(train_mean, train_scale)
+
     @property
     def num_outputs(self) -> int:
         return 2 * self.dim
@@ -132,6 +135,9 @@ class StudentTEmission(_Centred):
         train_mean: means of the training data [dim].
         train_scale: standard deviations of the training data [dim]; given, the networks speak in units of them.
     """
+
+    def __init__(self, train_mean: ArrayLike, train_scale: ArrayLike | None = None) -> None:
+        super().__init__(train_mean, train_scale)
 
     @property
     def num_outputs(self) -> int:
@@ -176,6 +182,9 @@ class PoissonEmission(_Counts):
         train_mean: average counts in the training data [dim].
     """
 
+    def __init__(self, train_mean: ArrayLike) -> None:
+        super().__init__(train_mean)
+
     @property
     def num_outputs(self) -> int:
         return self.dim
@@ -190,6 +199,9 @@ class NegativeBinomialEmission(_Counts):
     Args:
         train_mean: average counts in the training data [dim].
     """
+
+    def __init__(self, train_mean: ArrayLike) -> None:
+        super().__init__(train_mean)
 
     @property
     def num_outputs(self) -> int:

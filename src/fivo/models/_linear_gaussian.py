@@ -10,7 +10,7 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from fivo.batch import Sequence, as_batch
+from fivo.batch import Sequence, as_batch, over_sequences
 from fivo.distributions import Gaussian, masked_covariance
 from fivo.errors import InputError
 from fivo.models._contract import SequenceModel, check_inputs
@@ -216,7 +216,9 @@ class LinearGaussian(SequenceModel):
     ) -> Float[Array, "*time dim"]:
         """x less D u."""
         x = jnp.asarray(x, self.initial_mean.dtype)
-        return x if self.emission_input_matrix is None else x - inputs @ self.emission_input_matrix.T
+        if self.emission_input_matrix is None or inputs is None:
+            return x
+        return x - inputs @ self.emission_input_matrix.T
 
     def _drift(self, inputs: Float[Array, "time input"] | None, time: int) -> Float[Array, "time state"]:
         """B u."""
@@ -261,7 +263,7 @@ def _kalman(model, batch):
         drift = model._drift(sequence.inputs, x.shape[0])
         return kalman_filter(model.parameters, x, sequence.mask, sequence.length, drift)
 
-    return jax.vmap(one, in_axes=(_axes(batch),))(_sequences(batch))
+    return over_sequences(one, batch)
 
 
 @jax.jit
@@ -270,15 +272,7 @@ def _smoother(model, batch):
         drift = model._drift(sequence.inputs, sequence.observations.shape[0])
         return kalman_smoother(model.parameters, filtered, sequence.length, drift)
 
-    return jax.vmap(one, in_axes=(_axes(batch), 0))(_sequences(batch), _kalman(model, batch)[1])
-
-
-def _sequences(batch) -> Sequence:
-    return Sequence(batch.observations, batch.lengths, batch.mask, batch.inputs)
-
-
-def _axes(batch) -> Sequence:
-    return Sequence(0, 0, None if batch.mask is None else 0, None if batch.inputs is None else 0)  # pyright: ignore[reportArgumentType]
+    return over_sequences(one, batch, _kalman(model, batch)[1])
 
 
 def _input_matrix(name: str, value: Any, rows: int, dtype: jnp.dtype) -> Array | None:

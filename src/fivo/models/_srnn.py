@@ -50,7 +50,7 @@ class SRNN(SequenceModel):
     backward: LSTM | None
     output: Emission
     latent: Latent = eqx.field(static=True)
-    num_inputs: int = eqx.field(static=True)
+    num_inputs: int = eqx.field(static=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from fivo._fuse import flatten_products
-from fivo.batch import Batch, Sequence
+from fivo.batch import Batch, Sequence, over_sequences
 from fivo.distributions import log_prob, sample, weight_dtype
 from fivo.errors import InputError
 from fivo.models._contract import SequenceModel, check_inputs, has_initial_prior
@@ -68,10 +68,8 @@ def read(model: SequenceModel, sequence: Sequence) -> Reading:
 
 def read_batch(model: SequenceModel, batch: Batch, *, time_first: bool = False) -> Reading:
     """The readings of all sequences, stacked [batch, time, ...], or [time, batch, ...] with `time_first`."""
-    axes = Sequence(0, 0, None if batch.mask is None else 0, None if batch.inputs is None else 0)  # pyright: ignore[reportArgumentType]
-    sequences = Sequence(batch.observations, batch.lengths, batch.mask, batch.inputs)
     out_axes = Reading(Frame(*((1,) * 5)), 0) if time_first else 0  # pyright: ignore[reportArgumentType]
-    return flatten_products(jax.vmap(lambda s: read(model, s), in_axes=(axes,), out_axes=out_axes))(sequences)
+    return flatten_products(lambda b: over_sequences(lambda s: read(model, s), b, out_axes=out_axes))(batch)
 
 
 def over_time(

@@ -49,7 +49,7 @@ class VRNN(SequenceModel):
     backward: LSTM | None
     output: Emission
     latent: Latent = eqx.field(static=True)
-    num_inputs: int = eqx.field(static=True)
+    num_inputs: int = eqx.field(static=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """When to resample: functions of the normalised log-weights and the step, counted from 0."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -11,6 +11,7 @@ from fivo.errors import InputError
 from fivo.weights import effective_sample_size
 
 
+@runtime_checkable
 class Criterion(Protocol):
     """Decides after weighting at step t whether particles are resampled before step t + 1.
 

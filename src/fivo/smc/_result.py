@@ -67,10 +67,15 @@ class FilterResult(eqx.Module):
 
     def record(self, name: Record) -> PyTree:
         """A per-particle record; raises `InputError` if it was not kept."""
-        found = getattr(self, name)
-        if found is None:
-            raise InputError(f"this result holds no {name}; run the filter with keep=({name!r},) among others.")
-        return found
+        self.require(name)
+        return getattr(self, name)
+
+    def require(self, *names: Record) -> None:
+        """Refuse, with `InputError`, to go on without these per-particle records."""
+        absent = [name for name in names if getattr(self, name) is None]
+        if absent:
+            keep = ", ".join(f'"{name}"' for name in names)
+            raise InputError(f"this result holds no {' and no '.join(absent)}; run the filter with keep=({keep},).")
 
 
 def checked_records(keep: object) -> frozenset[str]:

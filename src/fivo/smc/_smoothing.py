@@ -130,5 +130,4 @@ def _check(model: SequenceModel, result: FilterResult) -> None:
             f"the latents of {type(model).__name__} must be a Markov chain to be smoothed like this; use "
             "fivo.smc.trajectories or fivo.smc.particle_gibbs instead."
         )
-    for name in RECORDS:
-        result.record(name)
+    result.require(*RECORDS)

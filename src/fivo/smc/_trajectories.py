@@ -34,6 +34,7 @@ def trajectories(result: FilterResult) -> PyTree:
     Args:
         result: of a filter that kept "ancestors" and "latents".
     """
+    result.require("ancestors", "latents")
     return _traced(result, lineages(result.record("ancestors")))
 
 
@@ -44,6 +45,7 @@ def draw_trajectory(result: FilterResult, *, key: Key[Array, "*batch"]) -> PyTre
         result: of a filter that kept "log_weights", "ancestors" and "latents".
         key: one random key, or one for each sequence.
     """
+    result.require("log_weights", "ancestors", "latents")
     log_weights, ancestors = result.record("log_weights"), result.record("ancestors")
     keys = sequence_keys(key, ancestors.shape[0])
     chosen = jax.vmap(jax.random.categorical)(keys, log_weights[:, -1])
@@ -57,6 +59,7 @@ def filtered_mean(result: FilterResult) -> PyTree:
     Args:
         result: of a filter that kept "log_weights" and "latents".
     """
+    result.require("log_weights", "latents")
     weights: Float[Array, "batch time particle"] = jnp.exp(result.record("log_weights"))
     return jax.tree.map(lambda leaf: jnp.einsum("btn,btn...->bt...", weights, leaf), result.record("latents"))
 
