@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from fivo.errors import InputError
+from fivo.runs import check_run
 from fivo.training import RunDirectory, make_config, train
 from fivo.training.loop import Stopped
-from fivo.training.session import Session, read_progress
+from fivo.training.session import Session
 from fivo.training.window import Window
 from tests.music import SETTINGS
 from tests.sentences import assert_one_sentence
@@ -21,18 +22,19 @@ def stop_after(steps: int):
     return lambda: next(answers)
 
 
-def test_stopped_between_lines_at_lines_and_at_validations(tmp_path, music, fivo_run):
+def test_stopped_between_lines_at_lines_and_at_validations(tmp_path, music, fivo_run, caplog):
     """Twice before the same line, too, which then is still of all its steps."""
     reached = 0
     for steps in (7, 2, 11, 20, 33, 7):
         with pytest.raises(Stopped):
             train(CONFIG, tmp_path, music, stop=stop_after(steps))
         reached += steps
-        assert read_progress(RunDirectory(tmp_path)).step == reached
+        assert RunDirectory(tmp_path).progress().step == reached
     assert reached == 80  # the second validation
     train(CONFIG, tmp_path, music)
     assert_same_run(RunDirectory(tmp_path), fivo_run.directory)
-    assert read_progress(RunDirectory(tmp_path)).unlogged == ()
+    assert not caplog.records
+    assert RunDirectory(tmp_path).progress().unlogged == ()
 
 
 def test_nothing_is_saved_before_the_first_step(tmp_path, music):
@@ -44,8 +46,20 @@ def test_nothing_is_saved_before_the_first_step(tmp_path, music):
 def test_a_state_that_is_not_finite_is_not_saved(tmp_path, music):
     session = Session(CONFIG, RunDirectory(tmp_path), music)
     window = Window(session.trainer, [[-7.0, np.nan, 1.0, 0.0, 1.0]])
-    session.progress = session.progress._replace(step=1)
+    session.note(step=1)
     with pytest.raises(InputError) as stop:
         session.pause(window, 1.0)
     assert_one_sentence(stop.value, "kl", "step 1;")
     assert not RunDirectory(tmp_path).latest.exists()
+
+
+@pytest.mark.parametrize("steps", [7, 27, 47])
+def test_no_more_steps_than_until_the_pause(tmp_path, music, steps):
+    """Before the first line, before the first validation, and after it: the last step is logged and validated."""
+    with pytest.raises(Stopped):
+        train(CONFIG, tmp_path / "run", music, stop=stop_after(steps))
+    shorter = make_config({"dataset": "tiny", **SETTINGS, "steps": steps})
+    train(shorter, tmp_path / "run", music)
+    train(shorter, tmp_path / "whole", music)
+    assert_same_run(RunDirectory(tmp_path / "run"), RunDirectory(tmp_path / "whole"))
+    assert all(status.status == "good" for status in check_run(tmp_path / "run"))

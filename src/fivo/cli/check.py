@@ -26,13 +26,14 @@ def check(run: Path, *, as_json: Annotated[bool, Parameter(name="--json", negati
     """
     import msgspec
 
+    from fivo.cli.output import say
     from fivo.errors import InputError
     from fivo.runs import check_run
 
     files = check_run(run)
     problems = [status.problem for status in files if status.problem is not None]
     if as_json:
-        print(json.dumps({"run": str(run), "good": not problems, "files": msgspec.to_builtins(files)}))
+        say(json.dumps({"run": str(run), "good": not problems, "files": msgspec.to_builtins(files)}))
     else:
         _print(run, files)
     if problems:
@@ -42,10 +43,11 @@ def check(run: Path, *, as_json: Annotated[bool, Parameter(name="--json", negati
 
 
 def _print(run: Path, files: "list[FileStatus]") -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from fivo.cli.output import console
 
     table = Table("file", "status", title=str(run))
     for status in files:
         table.add_row(status.file, SHOWN[status.status])
-    Console().print(table)
+    console().print(table)

@@ -45,6 +45,11 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Metrics of the steps since the last line, where a run was paused between two lines."""
 
     @property
+    def logged_step(self) -> int:
+        """The step of the last line of metrics."""
+        return self.step - len(self.unlogged)
+
+    @property
     def best(self) -> Best | None:
         """What the best checkpoint must be of; None before the first validation."""
         return None if self.best_validation is None else Best(self.best_step, self.best_validation)

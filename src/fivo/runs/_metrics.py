@@ -26,9 +26,9 @@ class Lines(NamedTuple):
     damaged: int
 
     def lost(self, step: int) -> str | None:
-        """What the file lacks of a run that has come to a step, as the end of a sentence; None if it is whole.
+        """What the file lacks of a run that has logged a step, as the end of a sentence; None if it is whole.
 
-        A checkpoint is written right after the line of its step, so that a file which ends before it was cut off.
+        A line is on disk before the checkpoint that has seen it, so that a file which ends before it was cut off.
         """
         if self.damaged:
             return f"has {self.damaged} damaged {'line' if self.damaged == 1 else 'lines'}"

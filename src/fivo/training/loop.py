@@ -101,6 +101,9 @@ def _run_to_end(session: Session, reports: list[Report], probe: Probe | None, st
     started = time.monotonic() - session.progress.seconds
     saved = time.monotonic()
     window = Window(session.trainer, session.progress.unlogged)
+    if session.finished and session.progress.unlogged:
+        # No more steps were asked for than until a pause between two lines, so the last one has none yet.
+        _log(session, window, reports, started, probe=probe, validate=True, save=True)
     while not session.finished:
         if stop():
             session.pause(window, time.monotonic() - started)
@@ -110,20 +113,36 @@ def _run_to_end(session: Session, reports: list[Report], probe: Probe | None, st
         validate = step % config.validate_every == 0 or step == config.steps
         if not validate and step % config.log_every != 0:
             continue
-        bad = window.first_bad(step)
-        if bad is not None:
-            raise session.failure(*bad)
-        row = window.row(step)
-        if validate:
-            row["validation"] = session.validate()
-            if probe is not None:
-                row |= probe(session.trainer.model(session.state))
-        row["seconds"] = time.monotonic() - started
-        session.note(seconds=row["seconds"], unlogged=())
-        session.run.append_metrics(row)
-        if validate or time.monotonic() - saved > CHECKPOINT_SECONDS:
-            session.save()
-            saved = time.monotonic()
-        for report in reports:
-            report(row)
+        save = validate or time.monotonic() - saved > CHECKPOINT_SECONDS
+        _log(session, window, reports, started, probe=probe, validate=validate, save=save)
+        saved = time.monotonic() if save else saved
         window = Window(session.trainer)
+
+
+def _log(
+    session: Session,
+    window: Window,
+    reports: list[Report],
+    started: float,
+    *,
+    probe: Probe | None,
+    validate: bool,
+    save: bool,
+) -> None:
+    """Write the line of metrics of a step, then its checkpoint if one is due: what a checkpoint has seen is logged."""
+    step = session.progress.step
+    bad = window.first_bad(step)
+    if bad is not None:
+        raise session.failure(*bad)
+    row = window.row(step)
+    if validate:
+        row["validation"] = session.validate()
+        if probe is not None:
+            row |= probe(session.trainer.model(session.state))
+    row["seconds"] = time.monotonic() - started
+    session.note(seconds=row["seconds"], unlogged=())
+    session.run.append_metrics(row)
+    if save:
+        session.save()
+    for report in reports:
+        report(row)

@@ -116,7 +116,7 @@ class Session:
 
     def settle(self) -> None:
         """Make the other files agree with the checkpoint: forget what came after it, keep what was not kept yet."""
-        self.run.forget_after(self.progress.step)
+        self.run.forget_after(self.progress.logged_step)
         if not self.best_is_kept():
             self._keep_best()
 
