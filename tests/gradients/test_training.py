@@ -86,8 +86,8 @@ def test_settings_reach_the_bound():
 
 
 def test_what_is_no_bound_is_neither_validated_nor_evaluated_with(fivo_run):
-    assert validation_bound(make_config({"resampling": "relaxed"})).resampling == "multinomial"
-    assert validation_bound(make_config({"resampling": "soft"})).resampling == "soft"
+    assert validation_bound(make_config({"resampling": "relaxed"})).filter.resampling == "multinomial"
+    assert validation_bound(make_config({"resampling": "soft"})).filter.resampling == "soft"
     relaxed = replace(fivo_run, config=msgspec.structs.replace(fivo_run.config, resampling="relaxed"))
     with pytest.raises(fivo.InputError) as caught:
         evaluate(relaxed, particles=2, repeats=1)
@@ -102,16 +102,16 @@ class Square(SequenceModel):
 
     noise: jax.Array
 
-    def initial_state(self, past):
+    def initial_state(self, context):
         return jnp.zeros(()), jnp.ones(())
 
-    def prior(self, state, past):
+    def prior(self, state, context):
         return dist.Normal(*state)
 
-    def emission(self, state, latent, past):
+    def emission(self, state, latent, context):
         return dist.Normal(latent[None] ** 2, self.noise)
 
-    def advance(self, state, latent, past):
+    def advance(self, state, latent, history):
         return latent, jnp.full((), 0.1)
 
 

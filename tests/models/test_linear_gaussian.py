@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import fivo
+from fivo.distributions import log_prob, observation_log_prob
 from fivo.models import LinearGaussian, simulate
-from fivo.models.scoring import log_prob, observation_log_prob
 from tests import helpers
 from tests.fast import fast_jit
 from tests.helpers import mean_within
@@ -112,32 +112,34 @@ def test_the_optimal_proposal_is_the_posterior_of_one_step(mask):
     x = x if mask is None else jnp.where(mask, x, 0)
     state = jnp.asarray([0.4, -0.6, 0.2])
 
-    @fast_jit
-    def weights(past, full, latents):
-        prior = model.prior(state, past)
-        proposal = model.proposal(state, full, prior)
+    def weights(prior_at, evidence, latents):
+        prior = prior_at(state, None)
+        proposal = model.proposal(state, evidence, prior)
 
         def weight(latent):
-            log_likelihood = observation_log_prob(model.emission(state, latent, past), x, mask)
+            log_likelihood = observation_log_prob(model.emission(state, latent, None), x, mask)
             return log_prob(prior, latent) + log_likelihood - log_prob(proposal, latent)
 
         return jax.vmap(weight)(latents)
 
-    past, memory = model.initial_memory()
-    for _ in ("first step", "later step"):
-        full, past_next, memory = fast_jit(model.encode_next)(memory, x, mask)
-        got = weights(past, full, jax.random.normal(jax.random.key(0), (4, 3)))
+    evidence, _, _ = fast_jit(model.encode_next)(model.begin(), x, mask, None)
+    latents = jax.random.normal(jax.random.key(0), (4, 3))
+    first, later = (
+        fast_jit(lambda e, z, at=at: weights(at, e, z))(evidence, latents) for at in (model.initial_prior, model.prior)
+    )
+    for got in (first, later):
         np.testing.assert_allclose(got, got[0], rtol=1e-10, atol=1e-12)
-        past = past_next
+    seen = x if mask is None else x[np.flatnonzero(mask)]
+    assert (abs(first[0] - later[0]) > 1e-3) == bool(seen.size), "the two steps have different priors"
 
 
 def test_a_learned_scale_that_gradients_filled_above_the_diagonal():
     """What is sampled has to be what is scored."""
     model = linear_gaussian(np.float64, "learned")
     model = eqx.tree_at(lambda m: m.learned.scale_tril, model, model.learned.scale_tril + 0.3)
-    past, _ = model.initial_memory()
     state, x = model.initial_mean, jnp.asarray([0.7, -1.2])
-    proposal = model.proposal(state, (x, None), model.prior(state, past))
+    evidence, _, _ = model.encode_next(model.begin(), x, None, None)
+    proposal = model.proposal(state, evidence, model.prior(state, None))
     draws = jax.vmap(proposal.sample)(jax.random.split(jax.random.key(2), 20_000))
     scored = jnp.linalg.inv(jnp.tril(proposal.whiten))
     covariance = scored @ scored.T

@@ -1,4 +1,4 @@
-"""Resampling that carries gradients: what it keeps of the weighted particles, what it loses, what it refuses."""
+"""Resampling that derivatives pass through: what it keeps of the weighted particles, what it loses, what it refuses."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fivo.errors import InputError
-from fivo.resampling import CARRYING, Relaxed, Soft, StopGradient, Transport, bound_lost, multinomial
+from fivo.resampling import DIFFERENTIABLE, Relaxed, Soft, StopGradient, Transport, bound_lost, multinomial
 from tests.sentences import assert_one_sentence
 
 LOG_WEIGHTS = jnp.log(jnp.array([0.5, 0.1, 0.15, 0.25]))
@@ -19,8 +19,8 @@ def draws(scheme):
     """Σ w a after resampling, for many keys."""
 
     def one(key):
-        carried = scheme.carry(key, LOG_WEIGHTS, STATE)
-        return jnp.sum(jnp.exp(carried.log_weights) * carried.state["a"])
+        moved = scheme.resample(key, LOG_WEIGHTS, STATE)
+        return jnp.sum(jnp.exp(moved.log_weights) * moved.state["a"])
 
     return np.asarray(jax.vmap(one)(jax.random.split(jax.random.key(0), NUM_DRAWS)), np.float64)
 
@@ -33,29 +33,29 @@ def test_weighted_sums_are_kept_on_average(scheme):
 
 
 def test_transport_keeps_the_mean_and_gives_equal_weights():
-    carried = Transport(entropy=0.3, iterations=200).carry(jax.random.key(0), LOG_WEIGHTS, STATE)
-    np.testing.assert_allclose(jnp.exp(carried.log_weights), 0.25, rtol=1e-6)
-    np.testing.assert_allclose(carried.state["a"].mean(), MEAN, rtol=1e-4)
+    moved = Transport(entropy=0.3, iterations=200).resample(jax.random.key(0), LOG_WEIGHTS, STATE)
+    np.testing.assert_allclose(jnp.exp(moved.log_weights), 0.25, rtol=1e-6)
+    np.testing.assert_allclose(moved.state["a"].mean(), MEAN, rtol=1e-4)
     expected = jnp.exp(LOG_WEIGHTS) @ STATE["b"]
-    np.testing.assert_allclose(carried.state["b"].mean(axis=0), expected, rtol=1e-4)
+    np.testing.assert_allclose(moved.state["b"].mean(axis=0), expected, rtol=1e-4)
 
 
 def test_transport_becomes_the_identity_for_equal_weights():
     """With little entropy every particle stays where it is."""
-    carried = Transport(entropy=0.01).carry(jax.random.key(0), jnp.full(4, -np.log(4.0)), STATE)
-    np.testing.assert_allclose(carried.state["a"], STATE["a"], atol=1e-3)
+    moved = Transport(entropy=0.01).resample(jax.random.key(0), jnp.full(4, -np.log(4.0)), STATE)
+    np.testing.assert_allclose(moved.state["a"], STATE["a"], atol=1e-3)
 
 
 def test_a_cold_relaxed_draw_is_a_draw():
-    carried = Relaxed(1e-3).carry(jax.random.key(0), LOG_WEIGHTS, STATE)
-    np.testing.assert_allclose(carried.state["a"], STATE["a"][carried.ancestors], atol=1e-3)
+    moved = Relaxed(1e-3).resample(jax.random.key(0), LOG_WEIGHTS, STATE)
+    np.testing.assert_allclose(moved.state["a"], STATE["a"][moved.ancestors], atol=1e-3)
 
 
-@pytest.mark.parametrize("name", CARRYING)
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_pass_and_stay_finite_when_a_particle_is_dead(name):
     def total(log_weights):
-        carried = CARRYING[name].carry(jax.random.key(0), log_weights, STATE)
-        return jnp.sum(jnp.exp(carried.log_weights) * carried.state["a"])
+        moved = DIFFERENTIABLE[name].resample(jax.random.key(0), log_weights, STATE)
+        return jnp.sum(jnp.exp(moved.log_weights) * moved.state["a"])
 
     assert np.abs(jax.grad(total)(LOG_WEIGHTS)).max() > 1e-3
     dead = jnp.log(jnp.array([0.6, 0.0, 0.15, 0.25]))
@@ -66,7 +66,7 @@ def test_derivatives_pass_and_stay_finite_when_a_particle_is_dead(name):
 def test_averages_lose_the_bound_and_need_states_that_have_them(scheme):
     assert bound_lost(scheme) is not None
     with pytest.raises(InputError) as caught:
-        scheme.carry(jax.random.key(0), LOG_WEIGHTS, jnp.arange(4))
+        scheme.resample(jax.random.key(0), LOG_WEIGHTS, jnp.arange(4))
     assert_one_sentence(str(caught.value), "whole numbers")
     with pytest.raises(InputError) as caught:
         scheme.check(2000)
