@@ -40,17 +40,6 @@ def random_model(state, dim, seed):
     )
 
 
-def condition(dense, x, seen):
-    """log p of the seen entries, and the moments of all latents given them."""
-    seen = np.ravel(seen)
-    emission = dense.emission[seen]
-    residual = np.ravel(x)[seen] - emission @ dense.mean
-    covariance = emission @ dense.covariance @ emission.T + dense.noise[np.ix_(seen, seen)]
-    gain = np.linalg.solve(covariance, emission @ dense.covariance).T if seen.any() else np.zeros((len(dense.mean), 0))
-    log_evidence = log_normal(residual, covariance) if seen.any() else 0.0
-    return log_evidence, dense.mean + gain @ residual, dense.covariance - gain @ emission @ dense.covariance
-
-
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 @pytest.mark.parametrize(("state", "dim"), [(1, 1), (3, 2), (2, 4)])
 def test_evidence_and_moments_are_those_of_the_joint_gaussian(state, dim, missing):
@@ -66,14 +55,14 @@ def test_evidence_and_moments_are_those_of_the_joint_gaussian(state, dim, missin
     assert log_evidence[2] == 0
     for i, (x, mask) in enumerate(zip(xs, masks, strict=True)):
         dense = DenseGaussian(model, len(x))
-        exact, means, covariances = condition(dense, x, mask)
+        exact, means, covariances = dense.condition(x, mask)
         np.testing.assert_allclose(log_evidence[i], exact, rtol=1e-10)
         for t in range(len(x)):
             here = slice(t * state, (t + 1) * state)
             np.testing.assert_allclose(smoothed.means[i, t], means[here], rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(smoothed.covariances[i, t], covariances[here, here], rtol=1e-9, atol=1e-9)
             until_now = mask & (np.arange(len(x))[:, None] <= t)
-            _, means_now, covariances_now = condition(dense, x, until_now)
+            _, means_now, covariances_now = dense.condition(x, until_now)
             np.testing.assert_allclose(filtered.means[i, t], means_now[here], rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(filtered.covariances[i, t], covariances_now[here, here], rtol=1e-9, atol=1e-9)
 

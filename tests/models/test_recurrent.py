@@ -10,7 +10,7 @@ import fivo
 from fivo.bounds import FIVO
 from fivo.models import SRNN, VRNN, BernoulliEmission
 from tests.fast import fast_jit
-from tests.models.plain_networks import logit, lstm, mlp, normal
+from tests.models.plain_networks import backward_run, logit, lstm, mlp, normal
 from tests.sentences import assert_one_sentence
 
 H, D = 3, 5
@@ -156,15 +156,6 @@ def test_hidden_is_at_least_one():
         with pytest.raises(fivo.InputError) as refusal:
             kind(BernoulliEmission(MEAN), 0, key=jax.random.key(0))
         assert_one_sentence(refusal.value, "hidden", "got 0")
-
-
-def backward_run(network, inputs):
-    """Hidden states of an LSTM run from the last input to the first."""
-    hidden, cell, states = np.zeros(H), np.zeros(H), []
-    for parts in reversed(inputs):
-        hidden, cell = lstm(network, hidden, cell, *parts)
-        states.append(hidden)
-    return states[::-1]
 
 
 def assert_normal(distribution, mean, scale):

@@ -3,9 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
+import fivo
+from fivo.bounds import FIVO
 from fivo.errors import InputError
+from fivo.models import SequenceModel
 from fivo.resampling import DIFFERENTIABLE, Relaxed, Soft, StopGradient, Transport, bound_lost, multinomial
 from tests.sentences import assert_one_sentence
 
@@ -79,3 +83,42 @@ def test_averages_lose_the_bound_and_need_states_that_have_them(scheme):
 def test_bad_settings(make):
     with pytest.raises(InputError):
         make()
+
+
+class Square(SequenceModel):
+    """A walk of which the square is seen: two modes, whose average explains nothing."""
+
+    noise: jax.Array
+
+    def initial_state(self, context):
+        return jnp.zeros(()), jnp.ones(())
+
+    def prior(self, state, context):
+        return dist.Normal(*state)
+
+    def emission(self, state, latent, context):
+        return dist.Normal(latent[None] ** 2, self.noise)
+
+    def advance(self, state, latent, history):
+        return latent, jnp.full((), 0.1)
+
+
+def test_soft_resampling_keeps_the_evidence_and_averages_do_not():
+    """E[p̂] by many runs, against that of multinomial resampling, which is p(x)."""
+    batch = fivo.Batch.from_sequences([np.ones((3, 1), np.float32)] * 10_000)
+
+    def evidence(scheme) -> tuple[float, float]:
+        bound = FIVO(3, resampling=scheme, criterion=fivo.resampling.Always())
+        draws = np.exp(
+            np.asarray(bound(Square(jnp.asarray(0.3)), batch, key=jax.random.key(0)).log_evidence, np.float64)
+        )
+        return draws.mean(), draws.std() / np.sqrt(len(draws))
+
+    exact, error = evidence("multinomial")
+    off = {}
+    for scheme in (Soft(0.3), Relaxed(1.0), Transport(entropy=5.0)):
+        mean, own_error = evidence(scheme)
+        off[type(scheme)] = (mean - exact) / np.hypot(error, own_error)
+    assert abs(off[Soft]) < 4
+    assert off[Relaxed] < -4
+    assert off[Transport] < -4
