@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fivo
-from fivo import Batch, InputError
+from fivo import Batch, InputError, ParticleFilter
 from fivo.bounds import ELBO, FIVO, IWAE
 from fivo.models import BernoulliEmission, DiscreteHMM, LinearGaussian, StochasticVolatility
 from fivo.resampling import SCHEMES, Always, ESSBelow, Every
@@ -46,7 +46,8 @@ def small_batch():
 
 
 def run(**setting):
-    return fivo.smc.filter(linear_gaussian(), small_batch(), **{"num_particles": 2, "key": KEY} | setting)
+    call = {name: setting.pop(name) for name in ("key", "keep") if name in setting}
+    return ParticleFilter(**{"num_particles": 2} | setting)(linear_gaussian(), small_batch(), **{"key": KEY} | call)
 
 
 REFUSED = {
@@ -72,14 +73,14 @@ REFUSED = {
     "negative lengths": (lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, -1])), "from 0 to the 3 steps"),
     "whole numbers too large for JAX": (lambda: Batch.from_sequences([np.array([[2**31 + 5]])]), "int32"),
     "real numbers too large for JAX": (lambda: Batch.from_sequences([np.array([[1e300]])]), "float32"),
-    "no particles": (lambda: run(num_particles=0), "num_particles=0"),
+    "no particles": (lambda: run(num_particles=0), "num_particles must be a positive integer, got 0"),
     "no particles in a stream": (
-        lambda: fivo.smc.init(linear_gaussian(), num_particles=0, key=KEY),
-        "num_particles=0",
+        lambda: ParticleFilter(0).init(linear_gaussian(), key=KEY),
+        "num_particles must be a positive integer, got 0",
     ),
-    "no particles in FIVO": (lambda: FIVO(0), "num_particles=0"),
-    "no particles in IWAE": (lambda: IWAE(-1), "num_particles=-1"),
-    "no particles in ELBO": (lambda: ELBO(0), "num_particles=0"),
+    "no particles in FIVO": (lambda: FIVO(0), "num_particles must be a positive integer, got 0"),
+    "no particles in IWAE": (lambda: IWAE(-1), "num_particles must be a positive integer, got -1"),
+    "no particles in ELBO": (lambda: ELBO(0), "num_particles must be a positive integer, got 0"),
     "half a particle": (lambda: FIVO(2.5), "2.5"),
     "half a particle in a filter": (lambda: run(num_particles=2.5), "2.5"),
     "a key that is a number": (lambda: run(key=0), "key"),
@@ -90,7 +91,7 @@ REFUSED = {
     "an unknown record": (lambda: run(keep=("weights",)), "weights"),
     "a fraction above one": (lambda: ESSBelow(1.5), "1.5"),
     "a negative fraction": (lambda: ESSBelow(-0.1), "-0.1"),
-    "every zeroth step": (lambda: Every(0), "Every(0)"),
+    "every zeroth step": (lambda: Every(0), "Every must be given a positive number of steps, got 0"),
     "an indefinite covariance": (
         lambda: linear_gaussian(transition_covariance=np.array([[1.0, 2.0], [2.0, 1.0]])),
         "transition_covariance is not positive definite",
@@ -264,7 +265,7 @@ def test_an_observation_of_probability_zero(bound, proposal):
 
 def test_the_filter_reports_that_all_particles_died():
     batch = Batch.from_sequences([np.array([[0], [2], [1]]), np.array([[0], [1], [1]])])
-    result = fast_jit(lambda model: fivo.smc.filter(model, batch, num_particles=3, key=KEY))(hidden_markov())
+    result = fast_jit(lambda model: ParticleFilter(3)(model, batch, key=KEY, keep="log_weights"))(hidden_markov())
     assert result.alive.tolist() == [False, True]
     assert result.log_increments[0, 1] == -jnp.inf
     assert result.ess[0, 1] == 0
@@ -277,7 +278,7 @@ def test_an_observation_beyond_all_numbers(proposal):
     """In single precision its density underflows: the evidence is -inf, and nothing is NaN."""
     model = linear_gaussian(proposal=proposal)
     batch = Batch.from_sequences([np.array([[0.0], [1e30], [0.0]], np.float32)])
-    result = fast_jit(lambda model: fivo.smc.filter(model, batch, num_particles=3, key=KEY))(model)
+    result = fast_jit(lambda model: ParticleFilter(3)(model, batch, key=KEY))(model)
     assert result.log_evidence[0] == -jnp.inf
     assert not bool(result.alive[0])
     assert model.log_evidence(batch)[0] == -jnp.inf
@@ -314,9 +315,7 @@ def test_a_resampling_function_must_name_particles(ancestors):
         return jnp.full((num_draws,), ancestors, jnp.int32)
 
     with pytest.raises(eqx.EquinoxRuntimeError, match="ancestors from 0 to 3"):
-        fivo.smc.filter(
-            linear_gaussian(), small_batch(), num_particles=4, key=KEY, resampling=scheme, criterion=Always()
-        )
+        run(num_particles=4, resampling=scheme, criterion=Always())
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ TRACED = []
 class Counting(LinearGaussian):
     """Notes when a program is made of it; running the program does not pass here."""
 
-    def encode(self, observations, mask, length):
+    def encode(self, sequence):
         TRACED.append("batch")
-        return super().encode(observations, mask, length)
+        return super().encode(sequence)
 
-    def encode_next(self, memory, x, mask):
+    def encode_next(self, memory, x, mask, inputs):
         TRACED.append("frame")
-        return super().encode_next(memory, x, mask)
+        return super().encode_next(memory, x, mask, inputs)
 
 
 def model(drift=0.9):
@@ -53,9 +53,9 @@ def forget():
 
 
 def test_the_filter_is_traced_once_per_shape():
-    def run(data, drift=0.9, seed=0, **setting):
-        setting = {"num_particles": 3, "resampling": "systematic"} | setting
-        fivo.smc.filter(model(drift), data, key=jax.random.key(seed), **setting)
+    def run(data, drift=0.9, seed=0, keep=("log_weights", "ancestors"), **setting):
+        pf = fivo.ParticleFilter(**{"num_particles": 3, "resampling": "systematic"} | setting)
+        pf(model(drift), data, key=jax.random.key(seed), keep=keep)
 
     run(batch(6, 4))
     assert TRACED == ["batch"]
@@ -92,9 +92,10 @@ def test_a_gradient_step_is_traced_once():
 
 
 def test_a_stream_is_traced_once():
-    state = fivo.smc.init(model(), num_particles=3, key=jax.random.key(0))
+    pf = fivo.ParticleFilter(3)
+    state = pf.init(model(), key=jax.random.key(0))
     for x in np.random.default_rng(0).standard_normal((4, 1)):
-        state, _ = fivo.smc.step(model(), state, jnp.asarray(x))
+        state, _ = pf.step(model(), state, jnp.asarray(x))
     assert TRACED == ["frame"]
 
 

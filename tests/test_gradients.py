@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fivo import ParticleFilter
 from fivo.bounds import ELBO, FIVO, IWAE
 from fivo.models import LinearGaussian
 from fivo.resampling import Always
-from fivo.smc import filter
 from tests.fast import fast_jit
 from tests.helpers import linear_gaussian, mean_within, one_sequence, repeated
 from tests.oracles.moments import DenseGaussian
@@ -57,7 +57,8 @@ def test_the_gradient_of_fivo_is_pathwise_with_the_ancestors_held_fixed(x64):
 
     @fast_jit
     def run(decay: jax.Array):
-        result = filter(with_decay(model, decay), batch, num_particles=4, criterion=Always(), key=jax.random.key(0))
+        pf = ParticleFilter(4, criterion=Always())
+        result = pf(with_decay(model, decay), batch, key=jax.random.key(0), keep=("ancestors",))
         return result.log_evidence, result.ancestors
 
     @fast_jit

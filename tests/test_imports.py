@@ -12,21 +12,29 @@ import fivo
 
 SOURCE = Path(fivo.__file__).parent
 EVERYWHERE = {"errors"}
+LIBRARY = {
+    "batch": set(),
+    "weights": set(),
+    "constants": set(),
+    "_fuse": set(),
+    "config": {"_fuse"},
+    "distributions": {"batch", "weights", "constants"},
+    "resampling": {"weights"},
+    "models": {"batch", "weights", "constants", "_fuse", "distributions", "resampling"},
+    "smc": {"batch", "weights", "constants", "_fuse", "distributions", "resampling", "models"},
+    "gradients": {"batch", "weights", "constants", "distributions", "resampling", "models", "smc"},
+    "bounds": {"batch", "weights", "constants", "distributions", "resampling", "models", "smc", "gradients"},
+}
+"""The rooms of the library, each below what it may import."""
+ALONE = ("errors", "weights", "constants", "_fuse")
+"""Rooms that import nothing of ours."""
 ROOMS = {
     "errors": set(),
     "files": set(),
     "memory": set(),
     "caching": set(),
-    "batch": set(),
-    "_fuse": set(),
-    "config": {"_fuse"},
-    "weights": set(),
     "serialization": {"files"},
-    "resampling": {"weights"},
-    "models": {"weights", "batch"},
-    "smc": {"_fuse", "weights", "resampling", "models.contract", "models.scoring", "batch"},
-    "gradients": {"smc", "resampling", "weights", "models.contract", "models.scoring", "batch"},
-    "bounds": {"gradients", "smc", "resampling", "weights", "models.contract", "batch"},
+    **LIBRARY,
     "data": {"files"},
     "runs": {"files"},
     "training": {"bounds", "gradients", "resampling", "models", "data", "batch", "files", "serialization", "runs"},
@@ -47,7 +55,7 @@ ROOMS = {
     "fitting": {"training", "evaluation", "data"},
 }
 """What each room may import besides itself; `cli` may import everything, and only `__main__` imports it."""
-SEES_NO_WORLD = ("resampling", "smc", "gradients", "bounds", "models", "weights")
+SEES_NO_WORLD = tuple(room for room in LIBRARY if room != "_fuse")  # which an environment variable switches off
 WORLD = {"os", "io", "pathlib", "shutil", "tempfile", "socket", "urllib", "subprocess", "time", "datetime", "random"}
 NEEDS_JAX = {"jax", "jaxlib", "equinox", "numpyro", "optax"}
 
@@ -110,6 +118,49 @@ def test_a_room_imports_only_what_it_may(room):
         if not within(imported, allowed)
     ]
     assert not broken
+
+
+@pytest.mark.parametrize("room", ALONE)
+def test_a_room_that_stands_alone(room):
+    assert not [i for name, tree in modules() if room_of(name) == room for i in ours(tree) if room_of(i) != room]
+
+
+def public_names(room: str) -> set[str] | None:
+    """What a room lists in `__all__`; None for a single module, whose names are public unless they begin with `_`."""
+    if (SOURCE / f"{room}.py").exists():
+        return None
+    for node in ast.parse((SOURCE / room / "__init__.py").read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def is_public(imported: str) -> bool:
+    """Whether `room.name` is among the names that the room shows to others."""
+    room, _, name = imported.partition(".")
+    names = public_names(room)
+    return (not name.startswith("_") and "." not in name) if names is None else name.partition(".")[0] in names
+
+
+@pytest.mark.parametrize("room", LIBRARY)
+def test_a_room_of_the_library_knows_others_by_their_public_names(room):
+    broken = [
+        f"{name} imports {imported}"
+        for name, tree in modules()
+        if room_of(name) == room
+        for imported in ours(tree)
+        if room_of(imported) != room and not is_public(imported)
+    ]
+    assert not broken
+
+
+def test_what_is_public():
+    assert is_public("models.SequenceModel")
+    assert is_public("bounds.temperatures.linear")
+    assert is_public("weights.normalize")
+    assert is_public("_fuse.scan")
+    for private in ("models._contract.SequenceModel", "models.not_there", "smc._step", "batch._padded"):
+        assert not is_public(private)
 
 
 def test_nothing_imports_the_command_line():

@@ -1,6 +1,5 @@
 """Propositions 1 and 2 of the paper, measured."""
 
-from functools import partial
 from itertools import pairwise
 
 import jax
@@ -14,7 +13,6 @@ import fivo
 from fivo.bounds import ELBO, FIVO, IWAE, Bound
 from fivo.models import SequenceModel, simulate
 from fivo.resampling import Always, ESSBelow
-from fivo.smc import filter
 from tests.fast import fast_jit
 from tests.helpers import hidden_markov, linear_gaussian, log_evidence_of, one_sequence, relative_evidence, repeated
 from tests.oracles.moments import DenseGaussian, average_moments, hmm_filter_variance
@@ -75,29 +73,33 @@ class Autoregressive(SequenceModel):
     s: float = 0.8
     r: float = 0.5
 
-    def encode(self, observations, mask, length):
-        previous = jnp.concatenate([jnp.zeros_like(observations[:1]), observations])
-        return previous, (observations, previous[:-1])
+    def encode(self, sequence):
+        x = sequence.observations
+        previous = jnp.concatenate([jnp.zeros_like(x[:1]), x[:-1]])
+        return previous, (x, previous), None
 
-    def initial_memory(self):
-        return jnp.zeros((1,)), jnp.zeros((1,))
+    def begin(self):
+        return jnp.zeros((1,))
 
-    def encode_next(self, memory, x, mask):
-        return (x, memory), x, x
+    def context_next(self, memory, inputs):
+        return memory
 
-    def initial_state(self, past):
-        return jnp.zeros_like(past)
+    def encode_next(self, memory, x, mask, inputs):
+        return (x, memory), None, x
 
-    def prior(self, state, past):
-        return dist.Normal(self.a * past + self.coupling * state, self.s)
+    def initial_state(self, context):
+        return jnp.zeros_like(context)
 
-    def proposal(self, state, full, prior):
-        x, previous = full
+    def prior(self, state, context):
+        return dist.Normal(self.a * context + self.coupling * state, self.s)
+
+    def proposal(self, state, evidence, prior):
+        x, previous = evidence
         gain = self.s**2 / (self.s**2 + self.r**2)
         return dist.Normal(prior.loc + gain * (x - self.b * previous - prior.loc), self.r * gain**0.5)
 
-    def emission(self, state, latent, past):
-        return dist.Normal(latent + self.b * past, self.r)
+    def emission(self, state, latent, context):
+        return dist.Normal(latent + self.b * context, self.r)
 
     def log_evidence(self, batch: fivo.Batch) -> np.ndarray:
         """A scalar Kalman filter with x_{t-1} as input."""
@@ -122,7 +124,8 @@ def autoregressive(coupling: float) -> tuple[Autoregressive, fivo.Batch]:
 @pytest.mark.parametrize(("num_particles", "criterion"), [(1, Always()), (2, ESSBelow(1.0)), (7, Always())])
 def test_proposition_2_constant_weights_make_fivo_exact(x64, num_particles, criterion):
     model, batch = autoregressive(coupling=0.0)
-    run = fast_jit(partial(filter, num_particles=num_particles, criterion=criterion, key=jax.random.key(0)))
+    pf = fivo.ParticleFilter(num_particles, criterion=criterion)
+    run = fast_jit(lambda model, batch: pf(model, batch, key=jax.random.key(0), keep=("log_weights",)))
     result = run(model, repeated(batch, 20))
     assert result.resampled.all()
     np.testing.assert_allclose(result.log_weights, -np.log(num_particles), rtol=0, atol=1e-12)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fivo.bounds import FIVO, IWAE
 from fivo.resampling import SCHEMES, Always, Criterion, ESSBelow, Schedule, multinomial
-from fivo.smc import filter, filtered_mean, trajectories
+from fivo.smc import ParticleFilter, filtered_mean, trajectories
 from tests.helpers import hidden_markov, linear_gaussian, mean_within, one_sequence, relative_evidence, repeated
 from tests.oracles.moments import hmm_evidence, hmm_filter_variance, hmm_importance_variance
 
@@ -91,12 +91,9 @@ def test_weighted_particles_are_unbiased_too(scheme):
     """E[p̂ Σ w f(z)] = p E[f(z) | x], for the last step's particles and for whole trajectories by ancestor tracing."""
     model = linear_gaussian()
     batch = one_sequence(model, NUM_STEPS)
-    result = filter(
+    result = ParticleFilter(NUM_PARTICLES, scheme, ESSBelow(0.5))(
         model,
         repeated(batch, NUM_RUNS),
-        num_particles=NUM_PARTICLES,
-        resampling=scheme,
-        criterion=ESSBelow(0.5),
         key=jax.random.key(3),
         keep=("log_weights", "ancestors", "latents"),
     )

@@ -8,7 +8,7 @@ import fivo
 from benchmarks.harness.task import Task, all_threads
 from benchmarks.problems import linear_gaussian, stochastic_volatility
 from fivo.models import LinearGaussian, SequenceModel, StochasticVolatility
-from fivo.smc import filter
+from fivo.smc import ParticleFilter
 
 
 def evidence(model: str, particles: int, steps: int, scheme: str) -> Task:
@@ -36,7 +36,7 @@ def gradient(model: str, particles: int, steps: int, scheme: str) -> Task:
 
 
 def _log_evidence(problem: SequenceModel, batch: fivo.Batch, key: jax.Array, particles: int, scheme: str) -> jax.Array:
-    return filter(problem, batch, num_particles=particles, resampling=scheme, key=key, keep=()).log_evidence[0]
+    return ParticleFilter(particles, scheme)(problem, batch, key=key).log_evidence[0]
 
 
 def _problem(model: str, steps: int) -> tuple[SequenceModel, fivo.Batch]:

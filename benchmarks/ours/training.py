@@ -13,7 +13,6 @@ from benchmarks.harness.task import Task, all_threads
 from benchmarks.problems import observations, train_mean
 from fivo.bounds import ELBO, FIVO, IWAE, Bound
 from fivo.models import VRNN, BernoulliEmission, NormalEmission
-from fivo.models.layers import MLP
 from fivo.training import Trainer
 
 LEARNING_RATE = 3e-4
@@ -83,7 +82,7 @@ def vrnn_arrays(model: Any) -> dict[str, np.ndarray]:
     (without its fixed bias of 1), output.
     """
     networks = {
-        "phi_x": model.data_encoder,
+        "phi_x": model.data_encoder.network,
         "phi_z": model.latent_encoder,
         "prior": model.prior_network,
         "proposal": model.proposal_network,
@@ -92,14 +91,14 @@ def vrnn_arrays(model: Any) -> dict[str, np.ndarray]:
     layers: dict[str, Any] = {"lstm": model.recurrence.gates}
     for name, network in networks.items():
         layers |= _layers(name, network)
-    arrays = {"mean": np.asarray(model.output.mean)}
+    arrays = {"mean": model.output.mean.value}
     for name, layer in layers.items():
         arrays[f"{name}.weight"] = np.concatenate([np.asarray(weight) for weight in layer.weights])
         arrays[f"{name}.bias"] = np.asarray(layer.bias)
     return arrays
 
 
-def _layers(name: str, network: MLP) -> dict[str, Any]:
+def _layers(name: str, network: Any) -> dict[str, Any]:
     return {f"{name}.hidden": network.hidden, f"{name}.output": network.output}
 
 

@@ -27,16 +27,16 @@ class Walk(SequenceModel):
     drift: jax.Array
     pull: jax.Array
 
-    def initial_state(self, past):  # noqa: ANN001, ANN201
+    def initial_state(self, context):  # noqa: ANN001, ANN201
         return jnp.asarray(START, self.drift.dtype)
 
-    def prior(self, state, past):  # noqa: ANN001, ANN201
+    def prior(self, state, context):  # noqa: ANN001, ANN201
         return dist.Normal(self.drift * state, 1.0)
 
-    def proposal(self, state, full, prior):  # noqa: ANN001, ANN201
-        return dist.Normal(prior.loc + self.pull * (full[0] - prior.loc), 0.9)
+    def proposal(self, state, evidence, prior):  # noqa: ANN001, ANN201
+        return dist.Normal(prior.loc + self.pull * (evidence[0] - prior.loc), 0.9)
 
-    def emission(self, state, latent, past):  # noqa: ANN001, ANN201
+    def emission(self, state, latent, context):  # noqa: ANN001, ANN201
         return dist.Normal(latent[None], 1.0)
 
 
@@ -69,7 +69,7 @@ def estimators() -> dict[str, FIVO]:
         "resampling-score, filters": scored("filters"),
         "resampling-score, particles": scored("particles"),
         "score, particles": FIVO(NUM_PARTICLES, criterion=Always(), gradient=Score(OtherParticles())),
-        "doubly-reparameterised": named("doubly-reparameterised"),
+        "doubly-reparameterized": named("doubly-reparameterized"),
         "sticking-the-landing": named("sticking-the-landing"),
         "stop-gradient": named("stop-gradient"),
         "soft resampling": FIVO(NUM_PARTICLES, resampling="soft", criterion=Always()),

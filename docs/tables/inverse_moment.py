@@ -27,10 +27,10 @@ class Silence(LatentVariableModel):
 
     rate: jax.Array
 
-    def prior(self, state, past):  # noqa: ANN001, ANN201
+    def prior(self, state, context):  # noqa: ANN001, ANN201
         return dist.Exponential(self.rate)
 
-    def emission(self, state, latent, past):  # noqa: ANN001, ANN201
+    def emission(self, state, latent, context):  # noqa: ANN001, ANN201
         return dist.Poisson(latent)
 
 

@@ -21,14 +21,14 @@ class TwoHills(LatentVariableModel):
     s: ClassVar[float] = 0.6
     r: ClassVar[float] = 0.9
 
-    def prior(self, state, past):
+    def prior(self, state, context):
         components = dist.Normal(self.means[None], jnp.full_like(self.means[None], self.s))
         return dist.MixtureSameFamily(dist.Categorical(logits=self.logits[None]), components)
 
-    def proposal(self, state, full, prior):
-        return dist.Normal(0.7 * full, 1.5)
+    def proposal(self, state, evidence, prior):
+        return dist.Normal(0.7 * evidence, 1.5)
 
-    def emission(self, state, latent, past):
+    def emission(self, state, latent, context):
         return dist.Normal(latent, self.r)
 
     def log_evidence(self, batch: fivo.Batch) -> np.ndarray:

@@ -8,7 +8,19 @@ import pytest
 from jaxtyping import Array, Float
 
 import fivo
-from fivo.bounds import AIS, HMC, IWAE, Bound, Copy, Leapfrog, LearnedTemperatures, RandomWalk, SMCSampler, temperatures
+from fivo.bounds import (
+    AIS,
+    HMC,
+    IWAE,
+    Bound,
+    Copy,
+    Leapfrog,
+    LearnedTemperatures,
+    RandomWalk,
+    SMCSampler,
+    Temperatures,
+    temperatures,
+)
 from fivo.resampling import Never
 from fivo.weights import log_mean_exp
 from tests.fast import fast_jit
@@ -18,7 +30,7 @@ from tests.sentences import assert_one_sentence
 NUM_RUNS, NUM_STEPS = 10_000, 3
 
 
-class Given(eqx.Module):
+class Given(Temperatures):
     """Temperatures that are data: one compiled program for all of them."""
 
     values: Float[Array, " temperature"]
@@ -106,13 +118,12 @@ def test_copying_is_importance_sampling(x64):
     model, batch, _ = case()
     result = fast_jit(
         lambda m, b, k: fivo.smc.anneal(
+            fivo.ParticleFilter(5, criterion=Never()),
             m,
             b,
             betas=jnp.asarray([0.0, 0.1, 0.7, 1.0]),
             kernel=Copy(),
-            num_particles=5,
             key=k,
-            criterion=Never(),
             keep=("latents",),
         )
     )(model, batch, jax.random.key(0))
@@ -165,12 +176,12 @@ def test_the_gradient_of_leapfrog_is_that_of_the_estimate(x64):
 
 def test_bad_settings():
     for make, part in (
-        (lambda: HMC(0.0, 2), "step_size=0.0"),
-        (lambda: Leapfrog(0.1, 0), "num_steps=0"),
-        (lambda: temperatures.linear(0), "num_steps=0"),
-        (lambda: temperatures.sigmoid(3, -1.0), "sharpness=-1.0"),
+        (lambda: HMC(0.0, 2), "step_size must be a positive number, got 0.0"),
+        (lambda: Leapfrog(0.1, 0), "num_steps must be a positive integer, got 0"),
+        (lambda: temperatures.linear(0), "num_steps must be a positive integer, got 0"),
+        (lambda: temperatures.sigmoid(3, -1.0), "sharpness must be a positive number, got -1.0"),
         (lambda: fivo.bounds.FixedTemperatures((0.0, 0.5)), "0.5"),
-        (lambda: AIS(0, temperatures.linear(2), Copy()), "num_particles=0"),
+        (lambda: AIS(0, temperatures.linear(2), Copy()), "num_particles must be a positive integer, got 0"),
         (
             lambda: AIS(2, temperatures.linear(2), HMC(0.1, 1))(
                 hidden_markov(), one_sequence(hidden_markov(), 2), key=jax.random.key(0)

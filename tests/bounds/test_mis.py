@@ -107,7 +107,8 @@ def test_gradients_find_the_components_of_the_posterior_and_their_weights(x64):
     (trained, _), values = train(bound)
     assert exact - values[0] > 0.1
     assert abs(exact - np.mean(values[-50:])) < 1e-3
-    logits = np.asarray(jax.vmap(lambda x: trained.gate(x[None], None, jnp.asarray(1)))(jnp.asarray(x[:, None])))
+    one = lambda x: trained.gate(fivo.Sequence(x[None], jnp.asarray(1)))  # noqa: E731
+    logits = np.asarray(jax.vmap(one)(jnp.asarray(x[:, None])))
     weights = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(weights, model.responsibilities(x), atol=0.04)
     for found, true in zip(trained.proposals, model.exact()[0], strict=True):
@@ -120,7 +121,10 @@ def test_bad_settings():
     model, batch = two_hills(), observations(1)
     for make, part in (
         (lambda: MIS((), ConstantGate(jnp.zeros(1))), "no proposals"),
-        (lambda: MIS((OwnProposal(),), ConstantGate(jnp.zeros(1)), num_samples=0), "=0"),
+        (
+            lambda: MIS((OwnProposal(),), ConstantGate(jnp.zeros(1)), num_samples=0),
+            "num_samples must be a positive integer, got 0",
+        ),
         (
             lambda: MIS((OwnProposal(),), ConstantGate(jnp.zeros(2)))(model, batch, key=jax.random.key(0)),
             "2 proposals",

@@ -1,5 +1,7 @@
 """One protocol for all objectives: a bound takes a model, a batch and a key, and nothing else."""
 
+import inspect
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -28,6 +30,8 @@ def test_every_objective_bounds_the_evidence_of_a_plain_model(name):
     """Values and gradients in one program, for observations that are sequences of one frame."""
     bound, model, batch = OBJECTIVES[name], two_hills(), observations(500)
     assert isinstance(bound, Bound)
+    assert list(inspect.signature(bound).parameters) == ["model", "batch", "key"]
+    assert inspect.signature(bound).parameters["key"].kind is inspect.Parameter.KEYWORD_ONLY
 
     def mean(model, batch, key):
         result = bound(model, batch, key=key)

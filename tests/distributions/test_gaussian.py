@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from fivo.models import Gaussian
+from fivo.distributions import Gaussian
 from tests.helpers import mean_within
 
 pytestmark = pytest.mark.usefixtures("x64")

@@ -51,7 +51,7 @@ def test_what_the_page_says_of_biases():
         if "score" in name:
             assert (off(name, truth) < 4).all(), name
     assert off("pathwise", truth).max() > 5
-    assert (off("doubly-reparameterised", "pathwise") < 4).all()
+    assert (off("doubly-reparameterized", "pathwise") < 4).all()
     assert off("sticking-the-landing", "pathwise").max() > 5
     for name in ("soft resampling", "relaxed resampling", "transport resampling"):
         assert off(name, truth).max() > 5, name

@@ -132,13 +132,13 @@ class Network(fivo.models.SequenceModel):
 
     network: eqx.nn.MLP
 
-    def initial_state(self, past):
+    def initial_state(self, context):
         return jnp.zeros(1)
 
-    def prior(self, state, past):
+    def prior(self, state, context):
         return dist.Normal(0.9 * state, 1.0)
 
-    def emission(self, state, latent, past):
+    def emission(self, state, latent, context):
         return dist.Normal(self.network(latent), 1.0)
 
 

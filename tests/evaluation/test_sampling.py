@@ -60,23 +60,30 @@ def test_a_continuation_starts_where_the_prefix_ends():
 class Copying(VRNN):
     """x_t is x_{t-1} but for a little noise: the emission's mean is the drive that the last frame left."""
 
-    def encode(self, observations, mask, length):
-        past = jnp.concatenate([jnp.zeros((1, 2)), observations])
-        return past, jnp.zeros((observations.shape[0], 2))
+    def encode(self, sequence):
+        x = sequence.observations
+        previous = jnp.concatenate([jnp.zeros((1, 2)), x[:-1]])
+        return previous, jnp.zeros((x.shape[0], 2)), None
 
-    def initial_memory(self):
-        return jnp.zeros(2), ()
+    def begin(self):
+        return jnp.zeros(2)
 
-    def encode_next(self, memory, x, mask):
-        return jnp.zeros(2), x, ()
+    def context_next(self, memory, inputs):
+        return memory
 
-    def initial_state(self, past):
+    def encode_next(self, memory, x, mask, inputs):
+        return jnp.zeros(2), None, x
+
+    def initial_state(self, context):
         return self.recurrence.initial()
 
-    def emission(self, state, latent, past):
-        return self.output(jnp.concatenate([past, jnp.full((2,), -4.0)]))
+    def prior(self, state, context):
+        return super().prior(state, None)
 
-    def advance(self, state, latent, past):
+    def emission(self, state, latent, context):
+        return self.output(jnp.concatenate([context, jnp.full((2,), -4.0)]))
+
+    def advance(self, state, latent, history):
         return state
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpyro.distributions as dist
 
 import fivo
-from fivo.gradients.estimator import Setting
+from fivo import ParticleFilter
+from fivo.distributions import Symbols
 from fivo.models import SequenceModel
-from fivo.models.symbols import Symbols
 from fivo.resampling import law_of, multinomial
 from tests.fast import fast_jit
 
@@ -26,19 +26,19 @@ class Chain(SequenceModel):
     emission_table: jax.Array
     guide: jax.Array
 
-    def initial_state(self, past):
+    def initial_state(self, context):
         return jnp.full((), START, jnp.int32)
 
-    def prior(self, state, past):
+    def prior(self, state, context):
         return dist.CategoricalLogits(self.transition[state])
 
-    def proposal(self, state, full, prior):
-        return dist.CategoricalLogits(prior.logits + self.guide[full[0].astype(jnp.int32)])
+    def proposal(self, state, evidence, prior):
+        return dist.CategoricalLogits(prior.logits + self.guide[evidence[0].astype(jnp.int32)])
 
-    def emission(self, state, latent, past):
+    def emission(self, state, latent, context):
         return Symbols(self.emission_table[latent][None, :])
 
-    def advance(self, state, latent, past):
+    def advance(self, state, latent, history):
         return latent.astype(jnp.int32)
 
 
@@ -81,26 +81,26 @@ class Outcomes(NamedTuple):
         return jnp.exp(jnp.asarray(self.log_probability))
 
 
-def outcomes(setting: Setting, batch: fivo.Batch, num_keys: int = 100_000) -> Outcomes:
+def outcomes(pf: ParticleFilter, batch: fivo.Batch, num_keys: int = 100_000) -> Outcomes:
     """Found by trying keys; that all were found is checked by their probabilities, which sum to one."""
     keys = jax.random.split(jax.random.key(0), num_keys)
     many = jax.tree.map(lambda leaf: jnp.repeat(leaf, num_keys, axis=0), batch)
 
     @fast_jit
     def run(keys):
-        result = setting.run(chain(), many, keys, keep=("ancestors", "latents"))
+        result = pf(chain(), many, key=keys, keep=("ancestors", "latents"))
         return result.latents, result.ancestors
 
     latents, ancestors = map(np.asarray, run(keys))
     flat = np.concatenate([latents.reshape(num_keys, -1), ancestors[:, :-1].reshape(num_keys, -1)], axis=1)
     _, first = np.unique(flat, axis=0, return_index=True)
     latents, ancestors = latents[first], ancestors[first]
-    _, log_probability = replay(chain(), setting, latents, ancestors)
+    _, log_probability = replay(chain(), pf, latents, ancestors)
     np.testing.assert_allclose(np.exp(log_probability).sum(), 1, atol=1e-9)
     return Outcomes(keys[first], latents, ancestors, np.asarray(log_probability))
 
 
-def replay(model: Chain, setting: Setting, latents: np.ndarray, ancestors: np.ndarray) -> tuple[jax.Array, jax.Array]:
+def replay(model: Chain, pf: ParticleFilter, latents: np.ndarray, ancestors: np.ndarray) -> tuple[jax.Array, jax.Array]:
     """log p̂ and the log-probability of given draws, [outcome]: Algorithm 1 written out, without the filter."""
     x = SYMBOLS[: latents.shape[1]]
     rows = np.arange(len(latents))[:, None]
@@ -120,17 +120,17 @@ def replay(model: Chain, setting: Setting, latents: np.ndarray, ancestors: np.nd
         log_evidence += log_total
         log_weights = log_weights - log_total[:, None]
         before = now
-        if t < len(x) - 1 and t in getattr(setting.criterion, "steps", ()):
-            log_probability += _log_law(setting, log_weights, ancestors[:, t])
+        if t < len(x) - 1 and t in getattr(pf.criterion, "steps", ()):
+            log_probability += _log_law(pf, log_weights, ancestors[:, t])
             before = now[rows, ancestors[:, t]]
             log_weights = jnp.full(now.shape, -np.log(num_particles))
     return log_evidence, log_probability
 
 
-def _log_law(setting: Setting, log_weights: jax.Array, ancestors: np.ndarray) -> jax.Array:
+def _log_law(pf: ParticleFilter, log_weights: jax.Array, ancestors: np.ndarray) -> jax.Array:
     """Of sorted independent draws by its definition, of other schemes by the law that other tests check."""
-    if setting.scheme is not multinomial:
-        return jax.vmap(law_of(setting.scheme))(log_weights, ancestors).sum(axis=1)
+    if pf.scheme is not multinomial:
+        return jax.vmap(law_of(pf.scheme))(log_weights, ancestors).sum(axis=1)
     counts = (ancestors[:, :, None] == np.arange(ancestors.shape[1])).sum(axis=1)
     factorial = np.array([1, 1, 2, 6])
     orders = factorial[ancestors.shape[1]] / factorial[counts].prod(axis=1)

@@ -7,11 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from fivo import ParticleFilter
 from fivo.bounds import FIVO, IWAE
 from fivo.gradients import LatentScore, MovingAverage, OtherFilters, OtherParticles, Score, StopGradientResampling
-from fivo.gradients.estimator import Setting
-from fivo.gradients.score import Scored
-from fivo.resampling import Never, Schedule, get_scheme
+from fivo.resampling import Never, Schedule
 from tests.fast import fast_jit
 from tests.gradients.chain import Outcomes, chain, log_likelihood, outcomes, replay, symbols
 from tests.helpers import repeated
@@ -23,20 +22,20 @@ SLOPE = MovingAverage(slope=-0.7)
 
 
 @cache
-def case(scheme: str | None, num_particles: int = 2, num_steps: int = 3) -> tuple[Setting, Outcomes]:
+def case(scheme: str | None, num_particles: int = 2, num_steps: int = 3) -> tuple[ParticleFilter, Outcomes]:
     """A filter with its outcomes; no scheme is one that never resamples."""
     criterion = Never() if scheme is None else SCHEDULE
-    setting = Setting(num_particles, get_scheme(scheme or "multinomial"), criterion)
-    return setting, outcomes(setting, symbols(num_steps))
+    pf = ParticleFilter(num_particles, scheme or "multinomial", criterion)
+    return pf, outcomes(pf, symbols(num_steps))
 
 
 @cache
 def exact(scheme: str | None, num_steps: int = 3):
     """∇ Σ P log p̂ over all outcomes."""
-    setting, drawn = case(scheme, num_steps=num_steps)
+    pf, drawn = case(scheme, num_steps=num_steps)
 
     def bound(model):
-        log_evidence, log_probability = replay(model, setting, drawn.latents, drawn.ancestors)
+        log_evidence, log_probability = replay(model, pf, drawn.latents, drawn.ancestors)
         return jnp.sum(jnp.exp(log_probability) * log_evidence)
 
     return fast_jit(jax.grad(bound))(chain())
@@ -89,7 +88,7 @@ def test_without_the_ancestors_scores_the_gradient_of_fivo_is_biased():
 
 def test_leaving_one_of_two_filters_out():
     """All pairs of outcomes, which stand where the two filters of one sequence would."""
-    setting, drawn = case("multinomial", num_steps=2)
+    pf, drawn = case("multinomial", num_steps=2)
     size = len(drawn.keys)
     first, second = (index.reshape(-1) for index in np.meshgrid(np.arange(size), np.arange(size), indexing="ij"))
     order = np.stack([first, second], axis=1).reshape(-1)
@@ -98,8 +97,9 @@ def test_leaving_one_of_two_filters_out():
     gradient = Score(OtherFilters(2))
 
     def total(model):
-        result = setting.run(model, batch, drawn.keys[order], paths=Scored(), keep=("log_weights", "ancestors"))
-        values = result.log_evidence + gradient.terms(result, batch, setting)
+        rules = gradient.rules(None, batch.lengths)
+        result = pf(model, batch, key=drawn.keys[order], rules=rules, keep=gradient.keep)
+        values = result.log_evidence + gradient.surrogate(pf, result, batch.lengths)
         return jnp.sum(jnp.repeat(pair, 2) * values) / 2
 
     assert_equal(fast_jit(jax.grad(total))(chain()), exact("multinomial", num_steps=2))
@@ -107,8 +107,8 @@ def test_leaving_one_of_two_filters_out():
 
 def test_stop_gradient_resampling_estimates_the_score_of_the_likelihood():
     """E[p̂ ∇ log p̂] = ∇p(x), which a proposal's parameters leave as it is; E[∇ log p̂] is something else."""
-    setting, drawn = case("multinomial")
-    log_evidence, _ = replay(chain(), setting, drawn.latents, drawn.ancestors)
+    pf, drawn = case("multinomial")
+    log_evidence, _ = replay(chain(), pf, drawn.latents, drawn.ancestors)
     bound = FIVO(2, criterion=SCHEDULE, gradient=StopGradientResampling())
     of_likelihood = jax.grad(lambda model: jnp.exp(log_likelihood(model, 3)))(chain())
     assert_equal(expectation(bound, drawn, jnp.exp(log_evidence)), of_likelihood)

@@ -1,4 +1,4 @@
-"""Reparameterised estimators by quadrature over Gaussian latents, with ancestors enumerated (N = T = 2)."""
+"""Reparameterized estimators by quadrature over Gaussian latents, with ancestors enumerated (N = T = 2)."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fivo.bounds import ELBO, FIVO, IWAE
-from fivo.gradients import DoublyReparameterised, Pathwise, ResamplingScore, Score, StickingTheLanding
+from fivo.gradients import DoublyReparameterized, Pathwise, ResamplingScore, Score, StickingTheLanding
 from fivo.resampling import Schedule
 from tests.fast import fast_jit
 from tests.gradients.walk import ANCESTRIES, GIVEN, ORDERS, Walk, log_evidence, quadrature, walk
@@ -77,12 +77,12 @@ def test_scores_of_gaussian_latents_agree_with_their_paths():
     assert differences(got, expected).max() < 1e-6
 
 
-def test_doubly_reparameterised_is_pathwise_on_average():
+def test_doubly_reparameterized_is_pathwise_on_average():
     """With resampling between the steps and without."""
     expected = expectation(fivo(Pathwise()), NODES)
-    assert differences(expectation(fivo(DoublyReparameterised()), NODES), expected).max() < 1e-6
+    assert differences(expectation(fivo(DoublyReparameterized()), NODES), expected).max() < 1e-6
     expected = average(IWAE(2), NODES, 2)
-    assert differences(average(IWAE(2, gradient=DoublyReparameterised()), NODES, 2), expected).max() < 1e-6
+    assert differences(average(IWAE(2, gradient=DoublyReparameterized()), NODES, 2), expected).max() < 1e-6
 
 
 def test_sticking_the_landing_is_biased_for_more_than_one_particle():

@@ -19,10 +19,10 @@ from tests.sentences import assert_one_sentence
     [
         (lambda: IWAE(4, gradient="resampling-score"), "'pathwise'"),
         (lambda: IWAE(4, gradient="stop-gradient"), "'pathwise'"),
-        (lambda: ELBO(gradient="doubly-reparameterised"), "'sticking-the-landing'"),
+        (lambda: ELBO(gradient="doubly-reparameterized"), "'sticking-the-landing'"),
         (lambda: FIVO(4, resampling="residual", gradient="score"), "multinomial"),
         (lambda: FIVO(4, resampling="soft", gradient="score"), "'pathwise'"),
-        (lambda: FIVO(4, resampling=Soft(0.3), gradient="doubly-reparameterised"), "multinomial"),
+        (lambda: FIVO(4, resampling=Soft(0.3), gradient="doubly-reparameterized"), "multinomial"),
         (lambda: FIVO(4, resampling="systematic", gradient=Score(OtherParticles())), "'filters'"),
         (lambda: FIVO(1, gradient=ResamplingScore("particles")), "'filters'"),
         (lambda: FIVO(300, resampling="transport"), "at most 256"),
@@ -38,7 +38,7 @@ def test_what_means_nothing(make, part):
     assert_one_sentence(str(caught.value), part)
 
 
-@pytest.mark.parametrize("gradient", ["pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing"])
+@pytest.mark.parametrize("gradient", ["pathwise", "resampling-score", "doubly-reparameterized", "sticking-the-landing"])
 def test_discrete_latents_have_no_paths(gradient):
     model = hidden_markov("optimal")
     batch = one_sequence(model, 3)
@@ -81,21 +81,21 @@ class Switching(fivo.models.SequenceModel):
     logits: jax.Array
     scales: jax.Array
 
-    def initial_state(self, past):
+    def initial_state(self, context):
         return jnp.zeros(())
 
-    def prior(self, state, past):
+    def prior(self, state, context):
         return Regime(self.logits, state)
 
-    def emission(self, state, latent, past):
+    def emission(self, state, latent, context):
         regime, level = latent
         return dist.Normal(level[None], self.scales[regime][None])
 
-    def advance(self, state, latent, past):
+    def advance(self, state, latent, history):
         return latent[1]
 
 
-@pytest.mark.parametrize("gradient", ["pathwise", "resampling-score", "doubly-reparameterised", "sticking-the-landing"])
+@pytest.mark.parametrize("gradient", ["pathwise", "resampling-score", "doubly-reparameterized", "sticking-the-landing"])
 def test_a_discrete_part_among_continuous_ones_has_no_path(gradient):
     model = Switching(jnp.zeros(2), jnp.array([0.5, 2.0]))
     batch = fivo.Batch.from_sequences([np.ones((3, 1), np.float32)])

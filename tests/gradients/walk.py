@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 
 import fivo
 from fivo.models import SequenceModel
-from fivo.resampling.laws import multinomial_law
+from fivo.resampling import law_of, multinomial
 
 NUM_PARTICLES = 2
 X = (0.7, -0.4)
@@ -54,7 +54,7 @@ class GivenAncestors:
         return jnp.sum(jnp.where(chosen[:, None], ANCESTRIES, 0), axis=0).astype(jnp.int32)
 
     def log_law(self, log_weights, ancestors):
-        return multinomial_law(log_weights, ancestors)
+        return law_of(multinomial)(log_weights, ancestors)
 
 
 GIVEN = GivenAncestors()
@@ -69,17 +69,17 @@ class Walk(SequenceModel):
     pull: jax.Array
     log_scale: jax.Array
 
-    def initial_state(self, past):
+    def initial_state(self, context):
         return jnp.asarray(0.3, self.drift.dtype)
 
-    def prior(self, state, past):
+    def prior(self, state, context):
         return dist.Normal(self.drift * state, jnp.ones_like(state))
 
-    def proposal(self, state, full, prior):
-        loc = prior.loc + self.pull * (full[0] - self.gain * prior.loc)
-        return GivenNoise(loc, jnp.exp(self.log_scale), full[1:])
+    def proposal(self, state, evidence, prior):
+        loc = prior.loc + self.pull * (evidence[0] - self.gain * prior.loc)
+        return GivenNoise(loc, jnp.exp(self.log_scale), evidence[1:])
 
-    def emission(self, state, latent, past):
+    def emission(self, state, latent, context):
         return FirstEntry(jnp.full(1 + NUM_PARTICLES, self.gain * latent), jnp.exp(self.log_noise))
 
 

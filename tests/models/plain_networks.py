@@ -20,6 +20,15 @@ def lstm(network, hidden, cell, *inputs):
     return sigmoid(leave) * np.tanh(cell), cell
 
 
+def backward_run(network, inputs):
+    """Hidden states of an LSTM run from the last input to the first."""
+    hidden, cell, states = np.zeros(network.size), np.zeros(network.size), []
+    for parts in reversed(inputs):
+        hidden, cell = lstm(network, hidden, cell, *parts)
+        states.append(hidden)
+    return states[::-1]
+
+
 def normal(outputs, shift=0.5):
     """Mean and standard deviation."""
     mean, raw = np.split(outputs, 2)

@@ -6,8 +6,8 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from fivo.models.factors import Bernoulli, Normal
-from fivo.models.layers import FORGET_BIAS, lstm_cell, softplus
+from fivo.distributions import Bernoulli, Normal, softplus
+from fivo.models._layers import FORGET_BIAS, lstm_cell
 
 
 def plain_cell(cell, gates):

@@ -73,7 +73,10 @@ BAD = {
     "a NaN": (lambda: NormalEmission(np.array([0.5, np.nan], np.float32)), "finite"),
     "a vector of rates": (lambda: CategoricalEmission(MEAN), "(3,)"),
     "negative rates": (lambda: CategoricalEmission(-RATES), "negative"),
-    "wide frames": (lambda: CategoricalEmission(RATES).features(jnp.zeros((4, 3)), None), "3 entries"),
+    "wide frames": (
+        lambda: CategoricalEmission(RATES).features(jnp.zeros((4, 3)), None),
+        "2 entries per frame, as the model has, got 3",
+    ),
 }
 
 

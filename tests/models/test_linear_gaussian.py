@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import fivo
+from fivo.distributions import log_prob, observation_log_prob
 from fivo.models import LinearGaussian, simulate
-from fivo.models.scoring import log_prob, observation_log_prob
 from tests import helpers
 from tests.fast import fast_jit
 from tests.helpers import mean_within
@@ -40,17 +40,6 @@ def random_model(state, dim, seed):
     )
 
 
-def condition(dense, x, seen):
-    """log p of the seen entries, and the moments of all latents given them."""
-    seen = np.ravel(seen)
-    emission = dense.emission[seen]
-    residual = np.ravel(x)[seen] - emission @ dense.mean
-    covariance = emission @ dense.covariance @ emission.T + dense.noise[np.ix_(seen, seen)]
-    gain = np.linalg.solve(covariance, emission @ dense.covariance).T if seen.any() else np.zeros((len(dense.mean), 0))
-    log_evidence = log_normal(residual, covariance) if seen.any() else 0.0
-    return log_evidence, dense.mean + gain @ residual, dense.covariance - gain @ emission @ dense.covariance
-
-
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 @pytest.mark.parametrize(("state", "dim"), [(1, 1), (3, 2), (2, 4)])
 def test_evidence_and_moments_are_those_of_the_joint_gaussian(state, dim, missing):
@@ -66,14 +55,14 @@ def test_evidence_and_moments_are_those_of_the_joint_gaussian(state, dim, missin
     assert log_evidence[2] == 0
     for i, (x, mask) in enumerate(zip(xs, masks, strict=True)):
         dense = DenseGaussian(model, len(x))
-        exact, means, covariances = condition(dense, x, mask)
+        exact, means, covariances = dense.condition(x, mask)
         np.testing.assert_allclose(log_evidence[i], exact, rtol=1e-10)
         for t in range(len(x)):
             here = slice(t * state, (t + 1) * state)
             np.testing.assert_allclose(smoothed.means[i, t], means[here], rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(smoothed.covariances[i, t], covariances[here, here], rtol=1e-9, atol=1e-9)
             until_now = mask & (np.arange(len(x))[:, None] <= t)
-            _, means_now, covariances_now = condition(dense, x, until_now)
+            _, means_now, covariances_now = dense.condition(x, until_now)
             np.testing.assert_allclose(filtered.means[i, t], means_now[here], rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(filtered.covariances[i, t], covariances_now[here, here], rtol=1e-9, atol=1e-9)
 
@@ -112,32 +101,34 @@ def test_the_optimal_proposal_is_the_posterior_of_one_step(mask):
     x = x if mask is None else jnp.where(mask, x, 0)
     state = jnp.asarray([0.4, -0.6, 0.2])
 
-    @fast_jit
-    def weights(past, full, latents):
-        prior = model.prior(state, past)
-        proposal = model.proposal(state, full, prior)
+    def weights(prior_at, evidence, latents):
+        prior = prior_at(state, None)
+        proposal = model.proposal(state, evidence, prior)
 
         def weight(latent):
-            log_likelihood = observation_log_prob(model.emission(state, latent, past), x, mask)
+            log_likelihood = observation_log_prob(model.emission(state, latent, None), x, mask)
             return log_prob(prior, latent) + log_likelihood - log_prob(proposal, latent)
 
         return jax.vmap(weight)(latents)
 
-    past, memory = model.initial_memory()
-    for _ in ("first step", "later step"):
-        full, past_next, memory = fast_jit(model.encode_next)(memory, x, mask)
-        got = weights(past, full, jax.random.normal(jax.random.key(0), (4, 3)))
+    evidence, _, _ = fast_jit(model.encode_next)(model.begin(), x, mask, None)
+    latents = jax.random.normal(jax.random.key(0), (4, 3))
+    first, later = (
+        fast_jit(lambda e, z, at=at: weights(at, e, z))(evidence, latents) for at in (model.initial_prior, model.prior)
+    )
+    for got in (first, later):
         np.testing.assert_allclose(got, got[0], rtol=1e-10, atol=1e-12)
-        past = past_next
+    seen = x if mask is None else x[np.flatnonzero(mask)]
+    assert (abs(first[0] - later[0]) > 1e-3) == bool(seen.size), "the two steps have different priors"
 
 
 def test_a_learned_scale_that_gradients_filled_above_the_diagonal():
     """What is sampled has to be what is scored."""
     model = linear_gaussian(np.float64, "learned")
     model = eqx.tree_at(lambda m: m.learned.scale_tril, model, model.learned.scale_tril + 0.3)
-    past, _ = model.initial_memory()
     state, x = model.initial_mean, jnp.asarray([0.7, -1.2])
-    proposal = model.proposal(state, (x, None), model.prior(state, past))
+    evidence, _, _ = model.encode_next(model.begin(), x, None, None)
+    proposal = model.proposal(state, evidence, model.prior(state, None))
     draws = jax.vmap(proposal.sample)(jax.random.split(jax.random.key(2), 20_000))
     scored = jnp.linalg.inv(jnp.tril(proposal.whiten))
     covariance = scored @ scored.T

@@ -9,9 +9,8 @@ import pytest
 import fivo
 from fivo.bounds import FIVO
 from fivo.models import SRNN, VRNN, BernoulliEmission
-from fivo.models.contract import past_pairs
 from tests.fast import fast_jit
-from tests.models.plain_networks import logit, lstm, mlp, normal
+from tests.models.plain_networks import backward_run, logit, lstm, mlp, normal
 from tests.sentences import assert_one_sentence
 
 H, D = 3, 5
@@ -40,9 +39,8 @@ def lstm_size(inputs, hidden):
 
 
 def trained_size(model):
-    """Everything but the statistics of the data, which are fixed."""
-    arrays = jax.tree.leaves(eqx.filter(eqx.tree_at(lambda m: m.output, model, None), eqx.is_inexact_array))
-    return sum(leaf.size for leaf in arrays)
+    """Statistics of the data are constants, not arrays among the leaves."""
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array)))
 
 
 @pytest.mark.parametrize("hidden", [4, 32])
@@ -83,57 +81,56 @@ def test_starting_values(kind):
 @pytest.mark.parametrize("smoothing", [False, True])
 def test_two_steps_of_the_vrnn(smoothing):
     model = build(VRNN, smoothing)
-    past, full = model.encode(jnp.asarray(X), None, jnp.asarray(3))
-    now, following = past_pairs(past)
-    features = [mlp(model.data_encoder, x - MEAN) for x in X]
+    context, evidence, history = model.encode(fivo.Sequence(jnp.asarray(X), jnp.asarray(3)))
+    assert context is None, "without inputs nothing but the state is known before x_t"
+    features = [mlp(model.data_encoder.network, x - MEAN) for x in X]
     future = backward_run(model.backward, [[phi] for phi in features]) if smoothing else None
     # The frame before the first is zero after centring, and φ_z is zero.
-    hidden, cell = lstm(model.recurrence, np.zeros(H), np.zeros(H), mlp(model.data_encoder, np.zeros(D)), np.zeros(H))
-    state = model.initial_state(past[0])
+    silence = mlp(model.data_encoder.network, np.zeros(D))
+    hidden, cell = lstm(model.recurrence, np.zeros(H), np.zeros(H), silence, np.zeros(H))
+    state = model.initial_state(None)
     rng = np.random.default_rng(2)
     for t in range(2):
         latent = rng.standard_normal(H)
         mean, scale = normal(mlp(model.prior_network, hidden))
-        prior = model.prior(state, now[t])
+        prior = model.prior(state, None)
         assert_normal(prior, mean, scale)
         inputs = [hidden, features[t]] + ([future[t]] if smoothing else [])
         residual, scale = normal(mlp(model.proposal_network, *inputs))
-        assert_normal(model.proposal(state, full[t], prior), mean + residual, scale)
+        assert_normal(model.proposal(state, evidence[t], prior), mean + residual, scale)
         logits = mlp(model.emission_network, mlp(model.latent_encoder, latent), hidden)
-        assert_bernoulli(model.emission(state, jnp.asarray(latent, jnp.float32), now[t]), logits)
+        assert_bernoulli(model.emission(state, jnp.asarray(latent, jnp.float32), None), logits)
         hidden, cell = lstm(model.recurrence, hidden, cell, features[t], mlp(model.latent_encoder, latent))
-        state = model.advance(state, jnp.asarray(latent, jnp.float32), following[t])
+        state = model.advance(state, jnp.asarray(latent, jnp.float32), history[t])
 
 
 @pytest.mark.parametrize("smoothing", [False, True])
 def test_two_steps_of_the_srnn(smoothing):
     model = build(SRNN, smoothing)
-    past, full = model.encode(jnp.asarray(X), None, jnp.asarray(3))
-    now, following = past_pairs(past)
-    features = [mlp(model.data_encoder, x - MEAN) for x in X]
-    hidden, cell = lstm(model.recurrence, np.zeros(H), np.zeros(H), mlp(model.data_encoder, np.zeros(D)))
+    context, evidence, history = model.encode(fivo.Sequence(jnp.asarray(X), jnp.asarray(3)))
+    assert history is None, "the state has no part of x"
+    features = [mlp(model.data_encoder.network, x - MEAN) for x in X]
+    hidden, cell = lstm(model.recurrence, np.zeros(H), np.zeros(H), mlp(model.data_encoder.network, np.zeros(D)))
     hiddens = [hidden]
     for phi in features[:-1]:
         hidden, cell = lstm(model.recurrence, hidden, cell, phi)
         hiddens.append(hidden)
     future = backward_run(model.backward, list(zip(hiddens, features, strict=True))) if smoothing else None
-    state, code = model.initial_state(jax.tree.map(lambda leaf: leaf[0], past)), np.zeros(H)
+    state, code = model.initial_state(jax.tree.map(lambda leaf: leaf[0], context)), np.zeros(H)
     rng = np.random.default_rng(2)
     for t in range(2):
         latent = rng.standard_normal(H)
-        past_t = jax.tree.map(lambda leaf, t=t: leaf[t], now)
+        context_t = jax.tree.map(lambda leaf, t=t: leaf[t], context)
         mean, scale = normal(mlp(model.prior_network, hiddens[t], code))
-        prior = model.prior(state, past_t)
+        prior = model.prior(state, context_t)
         assert_normal(prior, mean, scale)
         inputs = [hiddens[t], code, features[t]] + ([future[t]] if smoothing else [])
         residual, scale = normal(mlp(model.proposal_network, *inputs))
-        assert_normal(model.proposal(state, full[t], prior), mean + residual, scale)
+        assert_normal(model.proposal(state, evidence[t], prior), mean + residual, scale)
         code = mlp(model.latent_encoder, latent)
         logits = mlp(model.emission_network, code, hiddens[t])
-        assert_bernoulli(model.emission(state, jnp.asarray(latent, jnp.float32), past_t), logits)
-        state = model.advance(
-            state, jnp.asarray(latent, jnp.float32), jax.tree.map(lambda leaf, t=t: leaf[t], following)
-        )
+        assert_bernoulli(model.emission(state, jnp.asarray(latent, jnp.float32), context_t), logits)
+        state = model.advance(state, jnp.asarray(latent, jnp.float32), None)
 
 
 def test_a_network_that_says_nothing_leaves_the_training_mean():
@@ -158,16 +155,7 @@ def test_hidden_is_at_least_one():
     for kind in (VRNN, SRNN):
         with pytest.raises(fivo.InputError) as refusal:
             kind(BernoulliEmission(MEAN), 0, key=jax.random.key(0))
-        assert_one_sentence(refusal.value, "hidden=0")
-
-
-def backward_run(network, inputs):
-    """Hidden states of an LSTM run from the last input to the first."""
-    hidden, cell, states = np.zeros(H), np.zeros(H), []
-    for parts in reversed(inputs):
-        hidden, cell = lstm(network, hidden, cell, *parts)
-        states.append(hidden)
-    return states[::-1]
+        assert_one_sentence(refusal.value, "hidden", "got 0")
 
 
 def assert_normal(distribution, mean, scale):

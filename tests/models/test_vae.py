@@ -60,4 +60,4 @@ def test_a_vae_learns_bars():
 def test_sizes_are_whole_numbers():
     with pytest.raises(fivo.InputError) as refusal:
         VAE(BernoulliEmission(np.array([0.5])), 0, 8, key=jax.random.key(0))
-    assert_one_sentence(refusal.value, "num_latents=0")
+    assert_one_sentence(refusal.value, "num_latents", "got 0")

@@ -9,9 +9,12 @@ from fivo.models import DiscreteHMM, LinearGaussian
 
 
 class DenseGaussian:
-    """The joint Gaussian of a linear-Gaussian model's trajectory z and its observations x, as whole matrices."""
+    """The joint Gaussian of a linear-Gaussian model's trajectory z and its observations x, as whole matrices.
 
-    def __init__(self, model: LinearGaussian, num_steps: int) -> None:
+    With inputs [time, input], of which u_1 moves x_1 but not z_1.
+    """
+
+    def __init__(self, model: LinearGaussian, num_steps: int, inputs: np.ndarray | None = None) -> None:
         a, q, c, r, m, p = (np.asarray(value, np.float64) for value in model.parameters)
         state = len(m)
         powers = [np.eye(state)]
@@ -22,20 +25,39 @@ class DenseGaussian:
         unrolled = np.block([[powers[t - s] if s <= t else zero for s in range(num_steps)] for t in range(num_steps)])
         sources = np.kron(np.eye(num_steps), q)
         sources[:state, :state] = p
-        self.mean = np.concatenate([power @ m for power in powers])
+        drift, offset = np.zeros((num_steps, state)), np.zeros((num_steps, len(c)))
+        if inputs is not None and model.input_matrix is not None:
+            drift = np.asarray(inputs) @ np.asarray(model.input_matrix, np.float64).T
+        if inputs is not None and model.emission_input_matrix is not None:
+            offset = np.asarray(inputs) @ np.asarray(model.emission_input_matrix, np.float64).T
+        drift[0] = m
+        self.mean = unrolled @ drift.ravel()
         self.covariance = unrolled @ sources @ unrolled.T
         self.emission = np.kron(np.eye(num_steps), c)
         self.noise = np.kron(np.eye(num_steps), r)
+        self.observed_mean = self.emission @ self.mean + offset.ravel()
 
     def log_evidence(self, x: np.ndarray, noise_divisor: float = 1) -> float:
         """log N(x; H μ, H S Hᵀ + R / divisor)."""
         covariance = self.emission @ self.covariance @ self.emission.T + self.noise / noise_divisor
-        return log_normal(np.ravel(x) - self.emission @ self.mean, covariance)
+        return log_normal(np.ravel(x) - self.observed_mean, covariance)
+
+    def condition(self, x: np.ndarray, seen: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """log p of the seen entries, and the mean and covariance of all latents given them."""
+        seen = np.ravel(seen)
+        if not seen.any():
+            return 0.0, self.mean, self.covariance
+        emission = self.emission[seen]
+        residual = np.ravel(x)[seen] - self.observed_mean[seen]
+        covariance = emission @ self.covariance @ emission.T + self.noise[np.ix_(seen, seen)]
+        gain = np.linalg.solve(covariance, emission @ self.covariance).T
+        posterior = self.covariance - gain @ emission @ self.covariance
+        return log_normal(residual, covariance), self.mean + gain @ residual, posterior
 
     def elbo(self, x: np.ndarray) -> float:
         """E[log p(x | z)] with z from the prior, which is then q."""
         spread = np.linalg.solve(self.noise, self.emission @ self.covariance @ self.emission.T)
-        return log_normal(np.ravel(x) - self.emission @ self.mean, self.noise) - 0.5 * np.trace(spread)
+        return log_normal(np.ravel(x) - self.observed_mean, self.noise) - 0.5 * np.trace(spread)
 
     def weight_moment(self, x: np.ndarray, k: int) -> float:
         """E[(w / p)^k] of one importance weight w = p(x | z) with z from the prior.

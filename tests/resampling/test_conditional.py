@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fivo.errors import InputError
-from fivo.resampling import SCHEMES
-from fivo.resampling.conditional import CONDITIONAL, get_conditional_scheme
+from fivo.resampling import SCHEMES, get_conditional_scheme
 from tests.fast import fast_jit
 from tests.sentences import assert_one_sentence
 
 WEIGHTS = np.array([0.15, 0.5, 0.25, 0.1])
 NUM_DRAWS, REFERENCE = 40_000, 2
+CONDITIONAL = {name: get_conditional_scheme(name) for name in ("multinomial", "stratified", "systematic")}
 
 
 def offspring(ancestors: np.ndarray) -> np.ndarray:

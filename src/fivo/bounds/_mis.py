@@ -34,7 +34,7 @@ class MIS(eqx.Module):
     num_samples: int = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:
-        check_particles(self.num_samples)
+        check_particles(self.num_samples, "num_samples")
         if not self.proposals:
             raise InputError("got no proposals where at least one was expected.")
 

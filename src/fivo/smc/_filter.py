@@ -127,10 +127,10 @@ class ParticleFilter(eqx.Module):
         return _stream.finish(state)
 
 
-def check_particles(num_particles: int) -> None:
+def check_particles(num_particles: int, name: str = "num_particles") -> None:
     """Refuse anything but a positive whole number."""
     if not isinstance(num_particles, int) or isinstance(num_particles, bool) or num_particles < 1:
-        raise InputError(f"num_particles must be a positive integer, got {num_particles!r}.")
+        raise InputError(f"{name} must be a positive integer, got {num_particles!r:.60}.")
 
 
 def sequence_keys(key: Key[Array, "*batch"], num_sequences: int) -> Key[Array, " sequence"]:

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import msgspec
 import numpy as np
-import numpyro.distributions as dist
 import pytest
 
 import fivo
@@ -14,8 +13,7 @@ from fivo.bounds import FIVO
 from fivo.cli.compare_gradients import compare
 from fivo.evaluation import evaluate
 from fivo.gradients import MovingAverage, OtherParticles, ResamplingScore, Score
-from fivo.models import DiscreteHMM, SequenceModel, simulate
-from fivo.resampling import Relaxed, Soft, Transport
+from fivo.models import DiscreteHMM, simulate
 from fivo.training import Trainer, make_config
 from fivo.training.build import training_bound, validation_bound
 from tests.helpers import hidden_markov, linear_gaussian
@@ -86,8 +84,8 @@ def test_settings_reach_the_bound():
 
 
 def test_what_is_no_bound_is_neither_validated_nor_evaluated_with(fivo_run):
-    assert validation_bound(make_config({"resampling": "relaxed"})).resampling == "multinomial"
-    assert validation_bound(make_config({"resampling": "soft"})).resampling == "soft"
+    assert validation_bound(make_config({"resampling": "relaxed"})).filter.resampling == "multinomial"
+    assert validation_bound(make_config({"resampling": "soft"})).filter.resampling == "soft"
     relaxed = replace(fivo_run, config=msgspec.structs.replace(fivo_run.config, resampling="relaxed"))
     with pytest.raises(fivo.InputError) as caught:
         evaluate(relaxed, particles=2, repeats=1)
@@ -95,45 +93,6 @@ def test_what_is_no_bound_is_neither_validated_nor_evaluated_with(fivo_run):
     kept = evaluate(relaxed, particles=2, repeats=1, resampling="multinomial", bounds=["fivo"])
     own = evaluate(fivo_run, particles=2, repeats=1, bounds=["fivo"])
     assert kept["bounds"] == own["bounds"]
-
-
-class Square(SequenceModel):
-    """A walk of which the square is seen: two modes, whose average explains nothing."""
-
-    noise: jax.Array
-
-    def initial_state(self, past):
-        return jnp.zeros(()), jnp.ones(())
-
-    def prior(self, state, past):
-        return dist.Normal(*state)
-
-    def emission(self, state, latent, past):
-        return dist.Normal(latent[None] ** 2, self.noise)
-
-    def advance(self, state, latent, past):
-        return latent, jnp.full((), 0.1)
-
-
-def test_soft_resampling_keeps_the_evidence_and_averages_do_not():
-    """E[p̂] by many runs, against that of multinomial resampling, which is p(x)."""
-    batch = fivo.Batch.from_sequences([np.ones((3, 1), np.float32)] * 10_000)
-
-    def evidence(scheme) -> tuple[float, float]:
-        bound = FIVO(3, resampling=scheme, criterion=fivo.resampling.Always())
-        draws = np.exp(
-            np.asarray(bound(Square(jnp.asarray(0.3)), batch, key=jax.random.key(0)).log_evidence, np.float64)
-        )
-        return draws.mean(), draws.std() / np.sqrt(len(draws))
-
-    exact, error = evidence("multinomial")
-    off = {}
-    for scheme in (Soft(0.3), Relaxed(1.0), Transport(entropy=5.0)):
-        mean, own_error = evidence(scheme)
-        off[type(scheme)] = (mean - exact) / np.hypot(error, own_error)
-    assert abs(off[Soft]) < 4
-    assert off[Relaxed] < -4
-    assert off[Transport] < -4
 
 
 def test_training_curves_of_several_gradients(music, tmp_path, capsys):
