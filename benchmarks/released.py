@@ -56,15 +56,19 @@ class ReleasedLatent(NormalLatent):
 class ReleasedVRNN(VRNN):
     """The proposal reads the encoding of the raw frame, the recurrence that of the centred one. Not for streams."""
 
-    def encode(self, observations: Float[Array, "time dim"], *rest: Any) -> tuple[Array, Array]:
+    def encode(self, sequence: fivo.Sequence) -> tuple[Any, Array, Array]:
         layer = self.proposal_network.hidden
-        raw = layer.biased(layer.part(1, self.data_encoder(observations)))
-        return super().encode(observations, *rest)[0], raw
+        raw = layer.biased(layer.part(1, self.data_encoder.network(sequence.observations)))
+        context, _, history = super().encode(sequence)
+        return context, raw, history
 
 
 def layers(model: VRNN) -> list[tuple[str, str, Any]]:
     """Our layers, each after the released names of its weights and bias. The LSTM's gates have the same order."""
-    encoders, normals = (model.data_encoder, model.latent_encoder), (model.prior_network, model.proposal_network)
+    encoders, normals = (
+        (model.data_encoder.network, model.latent_encoder),
+        (model.prior_network, model.proposal_network),
+    )
     found: list[tuple[str, str, Any]] = [("lstm_cell|kernel", "lstm_cell|bias", model.recurrence.gates)]
     for name, network in zip(NETWORKS, (*encoders, *normals, model.emission_network), strict=True):
         found.append((f"{name}|linear_0|w", f"{name}|linear_0|b", network.hidden))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import fivo
 from benchmarks import released
 from fivo.data import load
-from fivo.models import log_prob
-from fivo.models.contract import past_pairs
+from fivo.models import densities, read
 from tests.models.plain_networks import logit, sigmoid
 from tests.sentences import assert_one_sentence
 
@@ -72,20 +72,14 @@ def plain_log_densities(arrays, x, z, mean):
 
 
 def our_log_q(model, x, z):
-    past, full = model.encode(x, None, jnp.asarray(len(x)))
-    now, following = past_pairs(past)
-    state, total = model.initial_state(now[0]), 0.0
-    for t in range(len(x)):
-        total += log_prob(model.proposal(state, full[t], model.prior(state, now[t])), z[t])
-        state = model.advance(state, z[t], following[t])
-    return total
+    return densities(model, read(model, fivo.Sequence(x, jnp.asarray(len(x)))), z).log_proposal
 
 
 @pytest.mark.usefixtures("x64")
 def test_a_loaded_model_has_the_released_log_densities(tmp_path):
     np.savez(tmp_path / "tiny_fivo.npz", **checkpoint())
     model, step = released.loaded(released.read_arrays(tmp_path / "tiny_fivo.npz"), MEAN)
-    model = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), model)  # the training mean is kept in single precision
+    model = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), model)
     log_p, log_q = plain_log_densities(checkpoint(), X, Z, MEAN)
     assert step == 10
     assert float(model.log_joint(jnp.asarray(Z), jnp.asarray(X))) == pytest.approx(log_p, rel=1e-10)

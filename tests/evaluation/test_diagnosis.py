@@ -12,9 +12,8 @@ import pytest
 import fivo
 from fivo.bounds import FIVO
 from fivo.evaluation import diagnose, diagnose_model, trace_lineage
-from fivo.evaluation.diagnosis import Filtering, distinct
+from fivo.evaluation.diagnosis import distinct
 from fivo.models import LinearGaussian, simulate
-from fivo.resampling import ESSBelow
 from fivo.smc import lineages
 from fivo.training.scoring import score, scoring_plan
 from tests.sentences import assert_one_sentence
@@ -47,13 +46,13 @@ CASES = {
     # The best proposal there is, and data half as large again as the model has them.
     "model": (autoregression(30.0, "optimal"), sequences(autoregression(30.0), 1.5)),
 }
-FILTERING = Filtering("multinomial", ESSBelow(0.5), LADDER[0])
+PF = fivo.ParticleFilter(LADDER[0])
 
 
 @pytest.fixture(scope="module", params=CASES)
 def diagnosed(request):
     model, data = CASES[request.param]
-    return request.param, model, data, diagnose_model(model, data, FILTERING, particles=LADDER, repeats=REPEATS)
+    return request.param, model, data, diagnose_model(model, data, PF, particles=LADDER, repeats=REPEATS)
 
 
 def test_the_culprit_is_found_and_named(diagnosed):
@@ -145,7 +144,7 @@ class Network(fivo.models.SequenceModel):
 def test_a_model_with_functions_among_its_fields_is_diagnosed_and_scored():
     model = Network(eqx.nn.MLP(1, 1, 4, 1, key=jax.random.key(0)))
     data = [np.asarray(simulate(model, 5, key=jax.random.key(i)).observations) for i in range(3)]
-    result = diagnose_model(model, data, FILTERING, particles=(2, 4), repeats=2)
+    result = diagnose_model(model, data, PF, particles=(2, 4), repeats=2)
     assert [row["particles"] for row in result["rows"]] == [2, 4]
     plan = scoring_plan(np.array([5, 5, 5]), 4)
     values = score(model, FIVO(4), data, plan, key=jax.random.key(0))
