@@ -100,7 +100,7 @@ class BernoulliEmission(_Centred):
 
     def __call__(self, outputs: Float[Array, " outputs"]) -> dist.Distribution:
         with jax.ensure_compile_time_eval():
-            rate = jnp.clip(jnp.asarray(self.mean.value), RATE_FLOOR, 1 - RATE_FLOOR)
+            rate = jnp.clip(jnp.asarray(self.mean.value, outputs.dtype), RATE_FLOOR, 1 - RATE_FLOOR)
             on, off = jnp.log(rate), jnp.log1p(-rate)
         return Bernoulli(outputs + on - off)
 
@@ -248,7 +248,7 @@ class CategoricalEmission(Emission):
 
     def __call__(self, outputs: Float[Array, " outputs"]) -> dist.Distribution:
         with jax.ensure_compile_time_eval():
-            offset = jnp.log(jnp.clip(jnp.asarray(self.rates.value), RATE_FLOOR, 1))
+            offset = jnp.log(jnp.clip(jnp.asarray(self.rates.value, outputs.dtype), RATE_FLOOR, 1))
         return Symbols(outputs.reshape(self.rates.shape) + offset)
 
 
