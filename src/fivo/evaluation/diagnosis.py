@@ -252,9 +252,9 @@ def _simulate(
 @cache
 def _filtered() -> Callable[..., dict[str, Array]]:
     """Made at first use: importing a library must not choose a device."""
-    return eqx.filter_jit(_filter, compiler_options=compiler_options())
+    return eqx.filter_jit(_filter, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]
 
 
 @cache
 def _simulated() -> Callable[..., tuple[Array, Array]]:
-    return eqx.filter_jit(_simulate, compiler_options=compiler_options())
+    return eqx.filter_jit(_simulate, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]
