@@ -72,10 +72,10 @@ def test_a_stop_by_hand_is_one_sentence(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "first", "names"),
     [
-        (["trian"], "train", 9),
-        (["compare"], "compare-gradients", 9),
+        (["trian"], "train", 10),
+        (["compare"], "compare-gradients", 10),
         (["data", "chek"], "check", 3),
-        (["xyzzy"], None, 9),
+        (["xyzzy"], None, 10),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

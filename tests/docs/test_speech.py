@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from docs.execute import blocks
 from fivo.cli.commands import app
 from fivo.data import load
 from tests.cli.commands import run
 from tests.music import cache as cache
 from tests.music import quickly_compiled as quickly_compiled
-from tests.test_docs import code_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "speech.md"
@@ -27,7 +27,7 @@ def commands(pattern: str) -> list[list[str]]:
 
 def test_the_walk(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "page.py").write_text(code_of(PAGE))
+    (tmp_path / "page.py").write_text("".join(block.code for block in blocks(PAGE.read_text())))
     runpy.run_path(str(tmp_path / "page.py"))
     walk = commands(r"^<!-- run -->\n```sh\n(.*?)^```$")
     assert [words[1] for words in walk] == ["train", "train", "evaluate", "sample"]

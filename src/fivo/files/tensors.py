@@ -66,7 +66,7 @@ def write_tensors(
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the metadata of {str(path)!r} must be JSON, got something else ({error!s:.90}).") from None
     about = {"fivo": text, "fivo_format": FORMAT, "sha256": ZEROS.decode()}
-    content = memoryview(safetensors_bytes(plain, about))
+    content = _ordered(memoryview(safetensors_bytes(plain, about)))
     start = _digest_place(content)
     with replacing(path, keep=keep) as file:
         file.write(content[:start])
@@ -115,6 +115,16 @@ def _verified(path: str | os.PathLike) -> memoryview:
     if content[start : start + len(ZEROS)] != _digest(content, start):
         raise DamagedError(f"{path} is damaged: its checksum is wrong; use another copy, or make it again.")
     return content
+
+
+def _ordered(content: memoryview) -> memoryview:
+    """The same file with its metadata in order: safetensors writes them in another one in every process."""
+    size = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(bytes(content[8 : 8 + size]))
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return memoryview(struct.pack("<Q", len(text)) + text + content[8 + size :])
 
 
 def _digest_place(content: memoryview) -> int:
