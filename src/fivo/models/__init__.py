@@ -23,7 +23,17 @@ from fivo.models._linear_gaussian import LinearGaussian
 from fivo.models._simulate import Generator, Simulation, simulate
 from fivo.models._srnn import SRNN
 from fivo.models._stochastic_volatility import StochasticVolatility
-from fivo.models._trajectories import Densities, Reading, densities, draw, log_prior_ratio, over_time, read, read_batch
+from fivo.models._trajectories import (
+    Densities,
+    Reading,
+    densities,
+    draw,
+    log_prior_ratio,
+    over_time,
+    read,
+    read_batch,
+    shown,
+)
 from fivo.models._vae import VAE
 from fivo.models._vrnn import VRNN
 
@@ -72,6 +82,7 @@ __all__ = [
     "over_time",
     "read",
     "read_batch",
+    "shown",
     "simulate",
     "start_state",
 ]

@@ -26,7 +26,8 @@ class SequenceModel(eqx.Module):
     markov: ClassVar[bool] = False
     """Whether the latents are a Markov chain that the observations do not feed back into; smoothers need it."""
     num_inputs: ClassVar[int] = 0
-    """The width of the inputs that a model with its own `encode` takes; one that inherits it takes any."""
+    """The width of the inputs that a model with its own `encode` takes. One that inherits it takes any, and says how
+    wide they are only to be streamed, and only if its first state depends on them."""
 
     @property
     def causal(self) -> bool:
@@ -180,8 +181,9 @@ def check_streams(model: SequenceModel) -> None:
 def check_inputs(model: SequenceModel, width: int) -> None:
     """Refuse inputs of a width that the model does not read."""
     if type(model).encode is not SequenceModel.encode and width != model.num_inputs:
+        wanted = f"inputs of width {model.num_inputs}" if model.num_inputs else "no inputs"
         raise InputError(
-            f"{type(model).__name__} must be given inputs of width {model.num_inputs}, its num_inputs, got "
+            f"{type(model).__name__} must be given {wanted}, as its num_inputs says, got "
             f"{f'width {width}' if width else 'no inputs'}."
         )
 

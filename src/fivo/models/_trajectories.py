@@ -50,8 +50,11 @@ class Densities(NamedTuple):
         return self.log_prior + self.log_likelihood - self.log_proposal
 
 
-def read(model: SequenceModel, sequence: Sequence) -> Reading:
-    """Encode one sequence; what is missing or past its end is zero, as the filter shows it to a model."""
+def shown(model: SequenceModel, sequence: Sequence) -> Sequence:
+    """A sequence as a model sees it: real numbers in the model's own type, zeros at missing entries and past its end.
+
+    Raises `InputError` for inputs of a width that the model does not read.
+    """
     dtype = weight_dtype(model)
     x, mask, inputs = sequence.observations, sequence.mask, sequence.inputs
     if jnp.issubdtype(x.dtype, jnp.floating):
@@ -62,8 +65,14 @@ def read(model: SequenceModel, sequence: Sequence) -> Reading:
     check_inputs(model, 0 if inputs is None else inputs.shape[-1])
     if inputs is not None:
         inputs = jnp.where(active, inputs.astype(dtype), 0)
-    context, evidence, history = _encoded(model, Sequence(x, sequence.length, mask, inputs))
-    return Reading(Frame(x, mask, context, evidence, history), sequence.length)
+    return Sequence(x, sequence.length, mask, inputs)
+
+
+def read(model: SequenceModel, sequence: Sequence) -> Reading:
+    """Encode one sequence, as the filter shows it to a model."""
+    sequence = shown(model, sequence)
+    context, evidence, history = _encoded(model, sequence)
+    return Reading(Frame(sequence.observations, sequence.mask, context, evidence, history), sequence.length)
 
 
 def read_batch(model: SequenceModel, batch: Batch, *, time_first: bool = False) -> Reading:

@@ -53,8 +53,17 @@ def init(pf: "ParticleFilter", model: SequenceModel, key: Key[Array, ""]) -> Fil
     # The inputs are not there yet: h_1 gets its shape here, and its value with the first frame.
     width = model.num_inputs
     context = model.context_next(memory, jnp.zeros(width, dtype) if width else None)
+    try:
+        particles = initial_particles(model, context, pf.num_particles)
+    except (TypeError, AttributeError) as error:
+        if context is not None:
+            raise
+        raise InputError(
+            f"{type(model).__name__} must declare num_inputs, the width of its inputs, to be streamed if its first "
+            f"state depends on them, which without inputs raised: {str(error).partition(chr(10))[0]:.120}."
+        ) from error
     return FilterState(
-        particles=initial_particles(model, context, pf.num_particles),
+        particles=particles,
         log_evidence=jnp.zeros((), dtype),
         step=jnp.zeros((), jnp.int32),
         key=key,
