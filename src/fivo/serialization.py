@@ -1,8 +1,10 @@
 """Arrays of a pytree in one safetensors file: a readable header, atomic writes, nothing ever executed."""
 
+import dataclasses
 import json
 import os
 import struct
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import jax
@@ -11,6 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
+from fivo.constants import Constant
 from fivo.errors import InputError
 from fivo.files import write_atomically
 
@@ -18,17 +21,31 @@ Tree = TypeVar("Tree")
 
 
 def save(path: str | os.PathLike, tree: object, metadata: dict | None = None) -> None:
-    """Write the arrays of a pytree (a model, a filter state, an optimiser state) and JSON metadata, atomically."""
-    arrays = {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)}
+    """Write the arrays of a pytree (a model, a filter state, an optimizer state) and JSON metadata, atomically.
+
+    Args:
+        path: the file, replaced as a whole.
+        tree: the arrays; the `Constant`s of its modules are written too.
+        metadata: anything that JSON can hold.
+    """
+    arrays = {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)} | dict(_named_constants(tree))
     content = safetensors_bytes(arrays, {"fivo": json.dumps(metadata or {})})
     write_atomically(path, content)
 
 
 def load(path: str | os.PathLike, like: Tree) -> Tree:
-    """Read arrays written by `save` into the structure of `like`, refusing any other names, shapes or types."""
-    named = _named_arrays(like)
+    """Read arrays written by `save` into the structure of `like`.
+
+    Args:
+        path: the file.
+        like: a tree of the same structure. Other names, shapes, types or constants than the file's are refused.
+
+    Returns:
+        The tree with the file's arrays.
+    """
+    named, constants = _named_arrays(like), dict(_named_constants(like))
     stored = _read(path)
-    expected = {name for name, _ in named}
+    expected = {name for name, _ in named} | constants.keys()
     if expected != stored.keys():
         odd = sorted(expected ^ stored.keys())[0]
         raise InputError(
@@ -44,6 +61,11 @@ def load(path: str | os.PathLike, like: Tree) -> Tree:
                 "expected; load it with the setting it was saved with."
             )
         leaves.append(_like(leaf, got))
+    for name, value in constants.items():
+        if Constant(stored[name]) != Constant(value):
+            raise InputError(
+                f"{path}: the constant {name!r} is not that of the model it is read into; use the data of the file."
+            )
     arrays = iter(leaves)
     flat, treedef = jax.tree.flatten(like)
     return jax.tree.unflatten(treedef, [next(arrays) if _is_array(leaf) else leaf for leaf in flat])
@@ -61,6 +83,21 @@ def _is_array(leaf: object) -> bool:
 
 def _named_arrays(tree: object) -> list[tuple[str, object]]:
     return [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree.leaves_with_path(tree) if _is_array(leaf)]
+
+
+def _named_constants(tree: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """The constants in a tree's modules, which are no leaves of it."""
+    if isinstance(tree, Constant):
+        yield path, tree.value
+    elif dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        for field in dataclasses.fields(tree):
+            yield from _named_constants(getattr(tree, field.name, None), f"{path}.{field.name}")
+    elif isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _named_constants(value, f"{path}[{key!r}]")
+    elif isinstance(tree, list | tuple):
+        for index, value in enumerate(tree):
+            yield from _named_constants(value, f"{path}[{index}]")
 
 
 def _is_key(leaf: object) -> bool:

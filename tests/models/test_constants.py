@@ -26,6 +26,7 @@ from fivo.models import (
     SequenceModel,
 )
 from tests.fast import fast_jit
+from tests.sentences import assert_one_sentence
 
 A = np.array([[0.5, 0.25], [0.0, 1.0]], np.float32)
 
@@ -169,3 +170,21 @@ def test_an_optimizer_leaves_the_statistics_as_they_are(model, kind, train):
         assert np.isfinite(new).all()
         assert np.any(old) <= np.any(old != new)
     assert loss(after, batch) < loss(before, batch)
+
+
+def test_a_file_holds_the_statistics_and_is_read_only_into_equal_ones(tmp_path):
+    """Or a model would go on with another dataset's."""
+    path = tmp_path / "model.safetensors"
+    saved = VRNN(EMISSIONS["columns"][0], 2, key=jax.random.key(0))
+    fivo.save(path, {"model": saved, "steps": [jnp.zeros(())]})
+    again = {"model": VRNN(EMISSIONS["columns"][0], 2, key=jax.random.key(1)), "steps": [jnp.ones(())]}
+    loaded = fivo.load(path, like=again)
+    assert jax.tree.all(jax.tree.map(np.array_equal, loaded["model"], saved))
+    other = MixedEmission((CategoricalEmission(np.full((1, 2), 0.5)), 0), (PoissonEmission(2 * MEAN[1:]), (2, 1)))
+    with pytest.raises(fivo.InputError) as refusal:
+        fivo.load(path, like={**again, "model": VRNN(other, 2, key=jax.random.key(0))})
+    assert_one_sentence(refusal.value, str(path), "['model'].output.parts[1].mean", "constant")
+    wider = VRNN(BernoulliEmission(MEAN), 2, key=jax.random.key(0))
+    with pytest.raises(fivo.InputError) as refusal:
+        fivo.load(path, like={**again, "model": wider})
+    assert_one_sentence(refusal.value, "['model'].output")
