@@ -79,5 +79,8 @@ def discrete_log_prob(distribution: dist.Distribution, value: Any) -> Float[Arra
             "the proposal draws discrete and continuous latents together and must be a fivo.distributions.Joint, whose "
             f"parts can be told apart, got {type(distribution).__name__}."
         )
-    scores = distribution.log_probs(value)
-    return sum((s for name, s in scores.items() if is_discrete(value[name])), jnp.zeros(()))
+    total, seen = jnp.zeros(()), {}
+    for name, part in distribution.parts.items():
+        total = total + discrete_log_prob(_given(part, seen), value[name])
+        seen[name] = value[name]
+    return total
