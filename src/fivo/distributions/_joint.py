@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Key, Shaped
+from jaxtyping import Array, Float, Key
 
 from fivo.errors import InputError
 
@@ -33,7 +33,7 @@ class Joint(dist.Distribution):
         self.parts = parts
         super().__init__((), ())
 
-    def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> dict[str, Shaped[Array, "..."]]:
+    def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
         """One draw of every part."""
         drawn: dict[str, Any] = {}
         for (name, part), part_key in zip(self.parts.items(), jax.random.split(key, len(self.parts)), strict=True):
