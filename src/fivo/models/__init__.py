@@ -2,7 +2,7 @@
 
 from fivo.constants import Constant
 from fivo.models._check import CheckReport, Finding, check_model
-from fivo.models._contract import SequenceModel, check_inputs, check_streams, has_initial_prior
+from fivo.models._contract import SequenceModel, check_inputs, check_kind, check_streams, has_initial_prior
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
 from fivo.models._emissions import (
@@ -71,6 +71,7 @@ __all__ = [
     "StochasticVolatility",
     "StudentTEmission",
     "check_inputs",
+    "check_kind",
     "check_model",
     "check_streams",
     "densities",

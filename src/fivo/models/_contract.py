@@ -167,8 +167,18 @@ def has_initial_prior(model: SequenceModel) -> bool:
     return type(model).initial_prior is not SequenceModel.initial_prior
 
 
+def check_kind(model: object) -> None:
+    """Refuse what is no model, such as its class."""
+    if not isinstance(model, SequenceModel):
+        raise InputError(
+            f"the model must be an instance of a fivo.models.SequenceModel, got "
+            f"{f'the class {model.__name__}' if isinstance(model, type) else type(model).__name__}."
+        )
+
+
 def check_streams(model: SequenceModel) -> None:
     """Refuse to go frame by frame through a model that has its own `encode` and not its one-frame form."""
+    check_kind(model)
     kind = type(model)
     if kind.encode is not SequenceModel.encode and kind.encode_next is SequenceModel.encode_next:
         _missing(

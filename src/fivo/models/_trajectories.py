@@ -13,7 +13,7 @@ from fivo._fuse import flatten_products
 from fivo.batch import Batch, Sequence, over_sequences
 from fivo.distributions import log_prob, sample, weight_dtype
 from fivo.errors import InputError
-from fivo.models._contract import SequenceModel, check_inputs, has_initial_prior
+from fivo.models._contract import SequenceModel, check_inputs, check_kind, has_initial_prior
 from fivo.models._extend import Frame, Propose, extend, start_state
 
 
@@ -55,6 +55,7 @@ def shown(model: SequenceModel, sequence: Sequence) -> Sequence:
 
     Raises `InputError` for inputs of a width that the model does not read.
     """
+    check_kind(model)
     dtype = weight_dtype(model)
     x, mask, inputs = sequence.observations, sequence.mask, sequence.inputs
     if jnp.issubdtype(x.dtype, jnp.floating):
@@ -156,7 +157,7 @@ def _encoded(model: SequenceModel, sequence: Sequence) -> tuple[PyTree, PyTree, 
         for leaf in jax.tree.leaves(tree):
             if jnp.shape(leaf)[:1] != (time,):
                 raise InputError(
-                    f"{type(model).__name__}.encode must return a {name} of {time} entries, one per step, got an array "
+                    f"{type(model).__name__}.encode must return {name} of {time} entries, one per step, got an array "
                     f"of shape {jnp.shape(leaf)}."
                 )
     return found
