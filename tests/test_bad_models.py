@@ -167,9 +167,9 @@ REFUSED = {
     "encode of one value": (lambda: run(of(OneValue)), "OneValue.encode must return (context, evidence, history)"),
     "encode of an entry too many": (
         lambda: run(of(TooManyEntries)),
-        "TooManyEntries.encode must return context of 3 entries, one per step, got an array of shape (4, 1)",
+        "TooManyEntries.encode must return context with 3 entries, one per step, got an array of shape (4, 1)",
     ),
-    "encode without a time axis": (lambda: run(of(NoTimeAxis)), "evidence of 3 entries", "shape ()"),
+    "encode without a time axis": (lambda: run(of(NoTimeAxis)), "evidence with 3 entries", "shape ()"),
     "a state that grows": (
         lambda: run(of(Growing)),
         "Growing.advance must return a state like the one before the first step, which is float32[], got float32[2]",

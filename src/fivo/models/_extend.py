@@ -60,8 +60,9 @@ def extend(
     shape, and sampled outside of the map it would give all particles one noise.
     """
     prior = (model.initial_prior if first else model.prior)(state, frame.context)
+    check_distribution(model, "initial_prior" if first else "prior", prior)
     proposal = (propose or model.proposal)(state, frame.evidence, prior)
-    check_distribution(model, "proposal" if proposal is not prior else "initial_prior" if first else "prior", proposal)
+    check_distribution(model, "proposal", proposal)
     latent = choose(proposal)
     emission = model.emission(state, latent, frame.context)
     check_distribution(model, "emission", emission)

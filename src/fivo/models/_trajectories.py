@@ -157,7 +157,7 @@ def _encoded(model: SequenceModel, sequence: Sequence) -> tuple[PyTree, PyTree, 
         for leaf in jax.tree.leaves(tree):
             if jnp.shape(leaf)[:1] != (time,):
                 raise InputError(
-                    f"{type(model).__name__}.encode must return {name} of {time} entries, one per step, got an array "
+                    f"{type(model).__name__}.encode must return {name} with {time} entries, one per step, got an array "
                     f"of shape {jnp.shape(leaf)}."
                 )
     return found
