@@ -132,17 +132,18 @@ def as_batch(x: Any) -> Batch:
     """
     if isinstance(x, Batch):
         return x
-    if isinstance(x, Tracer):
+    is_array = isinstance(x, np.ndarray | jax.Array)
+    if is_array and x.ndim in (2, 3):
         x = x[None] if x.ndim == 2 else x
-        if x.ndim == 3:
+        if isinstance(x, Tracer):
             return Batch(x, jnp.full((x.shape[0],), x.shape[1], jnp.int32))
-    if isinstance(x, np.ndarray | jax.Array) and x.ndim == 2:
-        x = [x]
-    if isinstance(x, np.ndarray | jax.Array) or (isinstance(x, list | tuple) and len(x)):
         return Batch.from_sequences(x)
+    if isinstance(x, list | tuple) and len(x):
+        return Batch.from_sequences(x)
+    got = f"an array of shape {x.shape}" if is_array else type(x).__name__
     raise InputError(
-        f"sequences must be a Batch, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays, got "
-        f"{type(x).__name__}."
+        "sequences must be a Batch, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays, got "
+        f"{'an empty ' if isinstance(x, list | tuple) else ''}{got}."
     )
 
 

@@ -1,10 +1,8 @@
 """Arrays of a pytree in one safetensors file: a readable header, atomic writes, nothing ever executed."""
 
-import dataclasses
 import json
 import os
 import struct
-from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import jax
@@ -13,7 +11,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
-from fivo.constants import Constant
+from fivo.constants import Constant, constants_of
 from fivo.errors import InputError
 from fivo.files import write_atomically
 
@@ -28,7 +26,7 @@ def save(path: str | os.PathLike, tree: object, metadata: dict | None = None) ->
         tree: the arrays; the `Constant`s of its modules are written too.
         metadata: anything that JSON can hold.
     """
-    arrays = {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)} | dict(_named_constants(tree))
+    arrays = {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)} | constants_of(tree)
     content = safetensors_bytes(arrays, {"fivo": json.dumps(metadata or {})})
     write_atomically(path, content)
 
@@ -43,7 +41,7 @@ def load(path: str | os.PathLike, like: Tree) -> Tree:
     Returns:
         The tree with the file's arrays.
     """
-    named, constants = _named_arrays(like), dict(_named_constants(like))
+    named, constants = _named_arrays(like), constants_of(like)
     stored = _read(path)
     expected = {name for name, _ in named} | constants.keys()
     if expected != stored.keys():
@@ -83,21 +81,6 @@ def _is_array(leaf: object) -> bool:
 
 def _named_arrays(tree: object) -> list[tuple[str, object]]:
     return [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree.leaves_with_path(tree) if _is_array(leaf)]
-
-
-def _named_constants(tree: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    """The constants in a tree's modules, which are no leaves of it."""
-    if isinstance(tree, Constant):
-        yield path, tree.value
-    elif dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        for field in dataclasses.fields(tree):
-            yield from _named_constants(getattr(tree, field.name, None), f"{path}.{field.name}")
-    elif isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from _named_constants(value, f"{path}[{key!r}]")
-    elif isinstance(tree, list | tuple):
-        for index, value in enumerate(tree):
-            yield from _named_constants(value, f"{path}[{index}]")
 
 
 def _is_key(leaf: object) -> bool:

@@ -64,7 +64,7 @@ class VRNN(SequenceModel):
     ) -> None:
         check_sizes(hidden, num_inputs)
         self.latent = NormalLatent(hidden) if latent is None else latent
-        self.num_inputs = num_inputs
+        self.num_inputs = num_inputs  # pyright: ignore[reportIncompatibleVariableOverride]
         known = (num_inputs,) if num_inputs else ()
         keys = jax.random.split(key, 7)
         self.data_encoder = DataEncoder(output, hidden, gaps=gaps, key=keys[0])
