@@ -71,6 +71,25 @@ REFUSED = {
     "too little padding": (lambda: Batch.from_sequences([X], pad_to=2), "pad_to=2"),
     "lengths beyond the end": (lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, 4])), "from 0 to the 3 steps"),
     "negative lengths": (lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, -1])), "from 0 to the 3 steps"),
+    "one sequence for a batch": (lambda: Batch(jnp.zeros((3, 1)), jnp.array([3])), "[batch, time, dim]", "(3, 1)"),
+    "a length too few": (lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3])), "lengths must have shape (2,)", "(1,)"),
+    "a mask of other frames": (
+        lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, 2]), jnp.ones((2, 3, 2), bool)),
+        "mask must have shape (2, 3, 1), as the observations have, got (2, 3, 2)",
+    ),
+    "inputs of other steps": (
+        lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, 2]), None, jnp.zeros((2, 4, 5))),
+        "inputs must have shape (2, 3, number of inputs), got (2, 4, 5)",
+    ),
+    "inputs without a last axis": (
+        lambda: Batch(jnp.zeros((2, 3, 1)), jnp.array([3, 2]), None, jnp.zeros((2, 3))),
+        "inputs must have shape (2, 3, number of inputs), got (2, 3)",
+    ),
+    "inputs for a model that reads none": (
+        lambda: hidden_markov().log_evidence(Batch.from_sequences([np.zeros((3, 1))], inputs=[np.zeros((3, 2))])),
+        "DiscreteHMM must be given no inputs",
+        "got width 2",
+    ),
     "whole numbers too large for JAX": (lambda: Batch.from_sequences([np.array([[2**31 + 5]])]), "int32"),
     "real numbers too large for JAX": (lambda: Batch.from_sequences([np.array([[1e300]])]), "float32"),
     "no particles": (lambda: run(num_particles=0), "num_particles must be a positive integer, got 0"),
@@ -148,10 +167,10 @@ def unannotated():
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_in_one_sentence(name):
-    act, part = REFUSED[name]
+    act, *parts = REFUSED[name]
     with pytest.raises(InputError) as refusal:
         act()
-    assert_one_sentence(refusal.value, part)
+    assert_one_sentence(refusal.value, *parts)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ ROOMS = {
     "files": set(),
     "memory": set(),
     "caching": set(),
-    "serialization": {"files"},
+    "serialization": {"files", "constants"},
     **LIBRARY,
     "data": {"files"},
     "runs": {"files"},

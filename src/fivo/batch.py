@@ -45,7 +45,21 @@ class Batch(eqx.Module):
     inputs: Float[Array, "batch time input"] | None = None
 
     def __check_init__(self) -> None:
-        if isinstance(self.lengths, Tracer) or not isinstance(self.lengths, jax.Array | np.ndarray):
+        arrays = (self.observations, self.lengths, self.mask, self.inputs)
+        if not all(array is None or isinstance(array, jax.Array | np.ndarray) for array in arrays):
+            return  # what JAX makes of it on the way through its transformations
+        shape = self.observations.shape
+        if len(shape) != 3:
+            raise InputError(f"observations must have shape [batch, time, dim], got {shape}.")
+        if self.lengths.shape != shape[:1]:
+            raise InputError(f"lengths must have shape {shape[:1]}, one for each sequence, got {self.lengths.shape}.")
+        if self.mask is not None and self.mask.shape != shape:
+            raise InputError(f"mask must have shape {shape}, as the observations have, got {self.mask.shape}.")
+        if self.inputs is not None and (self.inputs.ndim != 3 or self.inputs.shape[:2] != shape[:2]):
+            raise InputError(
+                f"inputs must have shape ({shape[0]}, {shape[1]}, number of inputs), got {self.inputs.shape}."
+            )
+        if isinstance(self.lengths, Tracer):
             return
         lengths, time = np.asarray(self.lengths), self.observations.shape[1]
         if lengths.dtype.kind not in "iu" or (lengths < 0).any() or (lengths > time).any():
@@ -132,17 +146,18 @@ def as_batch(x: Any) -> Batch:
     """
     if isinstance(x, Batch):
         return x
-    if isinstance(x, Tracer):
+    is_array = isinstance(x, np.ndarray | jax.Array)
+    if is_array and x.ndim in (2, 3):
         x = x[None] if x.ndim == 2 else x
-        if x.ndim == 3:
+        if isinstance(x, Tracer):
             return Batch(x, jnp.full((x.shape[0],), x.shape[1], jnp.int32))
-    if isinstance(x, np.ndarray | jax.Array) and x.ndim == 2:
-        x = [x]
-    if isinstance(x, np.ndarray | jax.Array) or (isinstance(x, list | tuple) and len(x)):
         return Batch.from_sequences(x)
+    if isinstance(x, list | tuple) and len(x):
+        return Batch.from_sequences(x)
+    got = f"an array of shape {x.shape}" if is_array else type(x).__name__
     raise InputError(
-        f"sequences must be a Batch, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays, got "
-        f"{type(x).__name__}."
+        "sequences must be a Batch, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays, got "
+        f"{'an empty ' if isinstance(x, list | tuple) else ''}{got}."
     )
 
 

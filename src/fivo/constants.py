@@ -1,5 +1,6 @@
 """Numbers that belong to a model but are not trained."""
 
+import dataclasses
 import hashlib
 from typing import Any
 
@@ -46,3 +47,20 @@ class Constant:
 
     def __reduce__(self) -> tuple:
         return Constant, (self.value,)
+
+
+def constants_of(tree: Any, path: str = "") -> dict[str, np.ndarray]:
+    """The constants in a tree's modules, which are no leaves of it, by names like those of its leaves."""
+    if isinstance(tree, Constant):
+        return {path: tree.value}
+    parts: list[tuple[str, Any]] = []
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        parts = [(f".{field.name}", getattr(tree, field.name, None)) for field in dataclasses.fields(tree)]
+    elif isinstance(tree, dict):
+        parts = [(f"[{key!r}]", value) for key, value in tree.items()]
+    elif isinstance(tree, list | tuple):
+        parts = [(f"[{index}]", value) for index, value in enumerate(tree)]
+    found: dict[str, np.ndarray] = {}
+    for name, part in parts:
+        found |= constants_of(part, path + name)
+    return found

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fivo.constants import Constant, constants_of
 from fivo.errors import InputError
 from fivo.files import tensors
 from fivo.files.tensors import plain_array, read_tensors, write_tensors
@@ -20,7 +21,8 @@ def save(path: str | os.PathLike, tree: object, metadata: dict | None = None) ->
 
     Args:
         path: The file; folders above it are made.
-        tree: A model, a filter state, an optimizer state: any pytree. What is no array in it is not written.
+        tree: A model, a filter state, an optimizer state: any pytree. What is no array in it is not written, but for
+            the `Constant`s of its modules.
         metadata: A dictionary that JSON can hold, read back by `fivo.serialization.read_metadata`.
     """
     write_tensors(path, to_arrays(tree), metadata or {})
@@ -46,13 +48,13 @@ def read_metadata(path: str | os.PathLike) -> dict:
 
 def to_arrays(tree: object) -> dict[str, np.ndarray]:
     """The arrays of a pytree by the names that `save` gives them."""
-    return {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)}
+    return {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)} | constants_of(tree)
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], like: Tree, where: str | os.PathLike) -> Tree:
     """The pytree that `to_arrays` took apart; `where` says in messages which file the arrays are from."""
-    named = _named_arrays(like)
-    expected = {name for name, _ in named}
+    named, constants = _named_arrays(like), constants_of(like)
+    expected = {name for name, _ in named} | constants.keys()
     if expected != arrays.keys():
         odd = sorted(expected ^ arrays.keys())[0]
         raise InputError(
@@ -68,6 +70,11 @@ def from_arrays(arrays: Mapping[str, np.ndarray], like: Tree, where: str | os.Pa
                 "expected; load it with the setting it was saved with."
             )
         leaves.append(_like(leaf, got))
+    for name, value in constants.items():
+        if Constant(arrays[name]) != Constant(value):
+            raise InputError(
+                f"{where}: the constant {name!r} is not that of the model it is read into; use the data of the file."
+            )
     restored = iter(leaves)
     flat, treedef = jax.tree.flatten(like)
     return jax.tree.unflatten(treedef, [next(restored) if _is_array(leaf) else leaf for leaf in flat])

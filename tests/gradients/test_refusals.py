@@ -3,13 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 import pytest
 
 import fivo
 from fivo.bounds import ELBO, FIVO, IWAE
 from fivo.gradients import OtherFilters, OtherParticles, ResamplingScore, Score, get_gradient
 from fivo.resampling import Soft
+from tests.gradients.switching import Switching
 from tests.helpers import hidden_markov, one_sequence
 from tests.sentences import assert_one_sentence
 
@@ -57,42 +57,6 @@ def test_the_value_of_a_bound_needs_no_gradient():
     ]
     np.testing.assert_allclose(values[1], values[0], rtol=1e-6)
     np.testing.assert_allclose(values[2], values[0], rtol=1e-6)
-
-
-class Regime(dist.Distribution):
-    """A regime and a level, drawn together, as a user would write it: it declares no support."""
-
-    def __init__(self, logits, loc):
-        self.logits, self.loc = logits, loc
-        super().__init__((), ())
-
-    def sample(self, key, sample_shape=()):
-        first, second = jax.random.split(key)
-        return jax.random.categorical(first, self.logits), self.loc + jax.random.normal(second)
-
-    def log_prob(self, value, intermediates=None):
-        regime, level = value
-        return jax.nn.log_softmax(self.logits)[regime] + dist.Normal(self.loc, 1.0).log_prob(level)
-
-
-class Switching(fivo.models.SequenceModel):
-    """x_t around a level whose scale is the regime's."""
-
-    logits: jax.Array
-    scales: jax.Array
-
-    def initial_state(self, context):
-        return jnp.zeros(())
-
-    def prior(self, state, context):
-        return Regime(self.logits, state)
-
-    def emission(self, state, latent, context):
-        regime, level = latent
-        return dist.Normal(level[None], self.scales[regime][None])
-
-    def advance(self, state, latent, history):
-        return latent[1]
 
 
 @pytest.mark.parametrize("gradient", ["pathwise", "resampling-score", "doubly-reparameterized", "sticking-the-landing"])

@@ -43,6 +43,8 @@ class FIVO(eqx.Module):
         given = {name: value for name, value in given.items() if value is not None}
         if filter is None and num_particles is None:
             raise InputError("FIVO must be given num_particles, or a ParticleFilter as filter=.")
+        if filter is not None and not isinstance(filter, ParticleFilter):
+            raise InputError(f"filter must be a ParticleFilter, got {filter!r:.60}.")
         if filter is not None and given:
             raise InputError(f"FIVO must be given either filter= or {' and '.join(given)}, got both.")
         self.filter = ParticleFilter(**given) if filter is None else filter  # pyright: ignore[reportArgumentType]

@@ -11,7 +11,7 @@ from fivo.batch import Batch, Sequence, as_batch, over_sequences
 from fivo.bounds._proposals import Gate, Proposal
 from fivo.bounds._result import BoundInfo, BoundResult
 from fivo.errors import InputError
-from fivo.models import SequenceModel, densities, draw, read
+from fivo.models import SequenceModel, densities, draw, read, shown
 from fivo.smc import check_particles, sequence_keys
 from fivo.weights import effective_sample_size, log_sum_exp, normalize
 
@@ -55,8 +55,8 @@ def _estimate(bound: MIS, model: SequenceModel, batch: Batch, keys: Key[Array, "
 def _one(bound: MIS, model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
     """log p̂, ESS and KL of one sequence."""
     proposals = bound.proposals
+    sequence = shown(model, sequence)
     reading = read(model, sequence)
-    sequence = Sequence(reading.frames.x, sequence.length, sequence.mask, sequence.inputs)
     log_weights = jax.nn.log_softmax(bound.gate(sequence))
     if log_weights.shape[0] != len(proposals):
         raise InputError(f"the gate weights {log_weights.shape[0]} proposals where there are {len(proposals)}.")

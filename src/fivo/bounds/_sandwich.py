@@ -7,7 +7,7 @@ from jax import random
 from jaxtyping import Array, Float, Key, PyTree
 
 from fivo.models import SequenceModel
-from fivo.smc import ParticleFilter, conditional_filter
+from fivo.smc import ParticleFilter, check_filter, conditional_filter
 
 
 class Sandwich(eqx.Module):
@@ -34,6 +34,7 @@ def sandwich(
     Returns:
         One draw of the lower and of the upper bound for each sequence.
     """
+    check_filter(pf)
     lower_key, upper_key = random.split(key)
     lower = pf(model, batch, key=lower_key).log_evidence
     return Sandwich(lower, conditional_filter(pf, model, batch, posterior, key=upper_key).log_evidence)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Key, Shaped
+from jaxtyping import Array, Float, Key
 
 from fivo.errors import InputError
 
@@ -33,7 +33,7 @@ class Joint(dist.Distribution):
         self.parts = parts
         super().__init__((), ())
 
-    def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> dict[str, Shaped[Array, "..."]]:
+    def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
         """One draw of every part."""
         drawn: dict[str, Any] = {}
         for (name, part), part_key in zip(self.parts.items(), jax.random.split(key, len(self.parts)), strict=True):
@@ -79,5 +79,8 @@ def discrete_log_prob(distribution: dist.Distribution, value: Any) -> Float[Arra
             "the proposal draws discrete and continuous latents together and must be a fivo.distributions.Joint, whose "
             f"parts can be told apart, got {type(distribution).__name__}."
         )
-    scores = distribution.log_probs(value)
-    return sum((s for name, s in scores.items() if is_discrete(value[name])), jnp.zeros(()))
+    total, seen = jnp.zeros(()), {}
+    for name, part in distribution.parts.items():
+        total = total + discrete_log_prob(_given(part, seen), value[name])
+        seen[name] = value[name]
+    return total

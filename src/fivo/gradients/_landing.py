@@ -93,5 +93,11 @@ class Landing(Rules):
 
 
 def count(latent: PyTree, weight: Float[Array, ""]) -> PyTree:
-    """The same numbers, whose derivatives count `weight` times."""
-    return jax.tree.map(lambda leaf: leaf + (weight - 1) * (leaf - lax.stop_gradient(leaf)), latent)
+    """The same numbers, whose derivatives count `weight` times; whole numbers have none."""
+
+    def counted(leaf: Array) -> Array:
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            return leaf
+        return leaf + (weight - 1) * (leaf - lax.stop_gradient(leaf))
+
+    return jax.tree.map(counted, latent)

@@ -2,7 +2,7 @@
 
 from fivo.constants import Constant
 from fivo.models._check import CheckReport, Finding, check_model
-from fivo.models._contract import SequenceModel, check_inputs, check_streams, has_initial_prior
+from fivo.models._contract import SequenceModel, check_inputs, check_kind, check_streams, has_initial_prior
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
 from fivo.models._emissions import (
@@ -23,7 +23,17 @@ from fivo.models._linear_gaussian import LinearGaussian
 from fivo.models._simulate import Generator, Simulation, simulate
 from fivo.models._srnn import SRNN
 from fivo.models._stochastic_volatility import StochasticVolatility
-from fivo.models._trajectories import Densities, Reading, densities, draw, log_prior_ratio, over_time, read, read_batch
+from fivo.models._trajectories import (
+    Densities,
+    Reading,
+    densities,
+    draw,
+    log_prior_ratio,
+    over_time,
+    read,
+    read_batch,
+    shown,
+)
 from fivo.models._vae import VAE
 from fivo.models._vrnn import VRNN
 
@@ -61,6 +71,7 @@ __all__ = [
     "StochasticVolatility",
     "StudentTEmission",
     "check_inputs",
+    "check_kind",
     "check_model",
     "check_streams",
     "densities",
@@ -72,6 +83,7 @@ __all__ = [
     "over_time",
     "read",
     "read_batch",
+    "shown",
     "simulate",
     "start_state",
 ]

@@ -26,7 +26,8 @@ class SequenceModel(eqx.Module):
     markov: ClassVar[bool] = False
     """Whether the latents are a Markov chain that the observations do not feed back into; smoothers need it."""
     num_inputs: ClassVar[int] = 0
-    """The width of the inputs that a model with its own `encode` takes; one that inherits it takes any."""
+    """The width of the inputs that a model with its own `encode` takes. One that inherits it takes any, and says how
+    wide they are only to be streamed, and only if its first state depends on them."""
 
     @property
     def causal(self) -> bool:
@@ -166,8 +167,18 @@ def has_initial_prior(model: SequenceModel) -> bool:
     return type(model).initial_prior is not SequenceModel.initial_prior
 
 
+def check_kind(model: object) -> None:
+    """Refuse what is no model, such as its class."""
+    if not isinstance(model, SequenceModel):
+        raise InputError(
+            f"the model must be an instance of a fivo.models.SequenceModel, got "
+            f"{f'the class {model.__name__}' if isinstance(model, type) else type(model).__name__}."
+        )
+
+
 def check_streams(model: SequenceModel) -> None:
     """Refuse to go frame by frame through a model that has its own `encode` and not its one-frame form."""
+    check_kind(model)
     kind = type(model)
     if kind.encode is not SequenceModel.encode and kind.encode_next is SequenceModel.encode_next:
         _missing(
@@ -180,8 +191,9 @@ def check_streams(model: SequenceModel) -> None:
 def check_inputs(model: SequenceModel, width: int) -> None:
     """Refuse inputs of a width that the model does not read."""
     if type(model).encode is not SequenceModel.encode and width != model.num_inputs:
+        wanted = f"inputs of width {model.num_inputs}" if model.num_inputs else "no inputs"
         raise InputError(
-            f"{type(model).__name__} must be given inputs of width {model.num_inputs}, its num_inputs, got "
+            f"{type(model).__name__} must be given {wanted}, as its num_inputs says, got "
             f"{f'width {width}' if width else 'no inputs'}."
         )
 

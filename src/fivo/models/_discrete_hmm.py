@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from fivo.batch import Batch, as_batch
 from fivo.distributions import Symbols
 from fivo.errors import InputError
-from fivo.models._contract import SequenceModel
+from fivo.models._contract import SequenceModel, check_inputs
 from fivo.models._emissions import check_frames
 from fivo.weights import log_sum_exp, normalize
 
@@ -105,6 +105,7 @@ class DiscreteHMM(SequenceModel):
         return _smoother(self, self._forward(batch)[1], batch.lengths)
 
     def _forward(self, batch: Batch) -> tuple[Float[Array, "batch time"], Float[Array, "batch time state"]]:
+        check_inputs(self, 0 if batch.inputs is None else batch.inputs.shape[-1])
         return _forward(self, batch.observations, batch.mask, batch.lengths)
 
     def _log_likelihoods(self, x: Shaped[Array, " one"], mask: Bool[Array, " one"] | None) -> Float[Array, " state"]:

@@ -263,6 +263,9 @@ class MixedEmission(Emission):
     columns: tuple[tuple[int, ...], ...] = eqx.field(static=True)
 
     def __init__(self, *parts: tuple[Emission, Any]) -> None:
+        for part, _ in parts:
+            if not isinstance(part, Emission):
+                raise InputError(f"a part of a MixedEmission must be an Emission and its columns, got {part!r:.60}.")
         self.parts = tuple(part for part, _ in parts)
         self.columns = tuple(tuple(int(c) for c in np.atleast_1d(np.asarray(columns))) for _, columns in parts)
         together = sorted(c for group in self.columns for c in group)

@@ -60,12 +60,24 @@ def extend(
     shape, and sampled outside of the map it would give all particles one noise.
     """
     prior = (model.initial_prior if first else model.prior)(state, frame.context)
+    check_distribution(model, "initial_prior" if first else "prior", prior)
     proposal = (propose or model.proposal)(state, frame.evidence, prior)
+    check_distribution(model, "proposal", proposal)
     latent = choose(proposal)
     emission = model.emission(state, latent, frame.context)
+    check_distribution(model, "emission", emission)
     log_likelihood = recompute(observation_log_prob, emission, frame.x, frame.mask)
     following = model.advance(state, latent, frame.history)
     return Extension(latent, log_likelihood.astype(weight_dtype(model)), prior, proposal, following)
+
+
+def check_distribution(model: SequenceModel, method: str, made: object) -> None:
+    """Refuse what cannot be drawn from and scored."""
+    if not isinstance(made, dist.Distribution):
+        what = "an array" if isinstance(made, jax.Array) else type(made).__name__
+        raise InputError(
+            f"{type(model).__name__}.{method} must return a distribution, as numpyro has them, got {what}."
+        )
 
 
 def start_state(model: SequenceModel, context: PyTree) -> PyTree:
@@ -82,15 +94,17 @@ class Kinds(NamedTuple):
     """Whether any part of a drawn latent is discrete, so that no derivative passes through its draw."""
 
 
-def inspect_step(model: SequenceModel, frame: PyTree) -> Kinds:
+def inspect_step(model: SequenceModel, frames: Frame, num_axes: int = 0) -> Kinds:
     """Take the first step without computing it, and refuse a state that changes its shape or type on the way.
 
     Args:
         model: the model.
-        frame: the shapes of a `Frame` of one step of one sequence.
+        frames: a `Frame` of one step of one sequence, or of many.
+        num_axes: how many first axes say which steps and sequences they are.
     """
     dtype = weight_dtype(model)
     declared = []
+    frame = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[num_axes:], leaf.dtype), frames)
 
     def step(frame: Frame) -> tuple[PyTree, PyTree, PyTree]:
         state = start_state(model, frame.context)
@@ -103,14 +117,19 @@ def inspect_step(model: SequenceModel, frame: PyTree) -> Kinds:
         return state, made.latent, made.state
 
     before, latent, after = jax.eval_shape(step, frame)
+    check_state(model, before, after)
+    # A distribution may not declare its support, or draw several variables of which only some are discrete.
+    mixed = any(not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(latent))
+    return Kinds(latent, after, bool(declared[0]) or mixed)
+
+
+def check_state(model: SequenceModel, before: PyTree, after: PyTree) -> None:
+    """Refuse a state that is not like the one before it."""
     if _types(before) != _types(after):
         raise InputError(
             f"{type(model).__name__}.advance must return a state like the one before the first step, which is "
             f"{_told(before)}, got {_told(after)}."
         )
-    # A distribution may not declare its support, or draw several variables of which only some are discrete.
-    mixed = any(not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(latent))
-    return Kinds(latent, after, bool(declared[0]) or mixed)
 
 
 def _typed(tree: PyTree, dtype: jnp.dtype) -> PyTree:
@@ -124,9 +143,9 @@ def _typed(tree: PyTree, dtype: jnp.dtype) -> PyTree:
 
 
 def _types(tree: PyTree) -> tuple:
-    return jax.tree.structure(tree), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree))
+    return jax.tree.structure(tree), tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree))
 
 
 def _told(tree: PyTree) -> str:
-    leaves = [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
+    leaves = [f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}" for leaf in jax.tree.leaves(tree)]
     return ", ".join(leaves[:4]) + (", …" if len(leaves) > 4 else "") if leaves else "empty"

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 from fivo.batch import Sequence, as_batch, over_sequences
 from fivo.distributions import Gaussian, masked_covariance
 from fivo.errors import InputError
-from fivo.models._contract import SequenceModel, check_inputs
+from fivo.models._contract import SequenceModel
 from fivo.models._covariance import Covariance, Information, factor, posterior
 from fivo.models._emissions import check_frames
 from fivo.models._kalman import (
@@ -24,6 +24,7 @@ from fivo.models._kalman import (
     kalman_smoother,
     symmetric,
 )
+from fivo.models._trajectories import shown
 
 Proposal = Literal["prior", "optimal", "smoothing", "learned"]
 
@@ -258,7 +259,7 @@ class LinearGaussian(SequenceModel):
 @jax.jit
 def _kalman(model, batch):
     def one(sequence: Sequence):
-        check_inputs(model, 0 if sequence.inputs is None else sequence.inputs.shape[-1])
+        sequence = shown(model, sequence)
         x = model._deviation(sequence.observations, sequence.inputs)
         drift = model._drift(sequence.inputs, x.shape[0])
         return kalman_filter(model.parameters, x, sequence.mask, sequence.length, drift)
@@ -269,6 +270,7 @@ def _kalman(model, batch):
 @jax.jit
 def _smoother(model, batch):
     def one(sequence: Sequence, filtered: Moments):
+        sequence = shown(model, sequence)
         drift = model._drift(sequence.inputs, sequence.observations.shape[0])
         return kalman_smoother(model.parameters, filtered, sequence.length, drift)
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key, PyTree, Shaped
 from fivo.distributions import sample, weight_dtype
 from fivo.errors import InputError
 from fivo.models._contract import SequenceModel, check_inputs, check_streams
-from fivo.models._extend import start_state
+from fivo.models._extend import check_distribution, check_state, start_state
 from fivo.models._trajectories import over_time
 
 
@@ -62,10 +62,15 @@ def simulate(
         latent_key, observation_key = jax.random.split(key)
         context = model.context_next(memory, u)
         prior = (model.initial_prior if first else model.prior)(state, context)
+        check_distribution(model, "initial_prior" if first else "prior", prior)
         latent = sample(prior, latent_key, dtype)
-        x = sample(model.emission(state, latent, context), observation_key, dtype)
+        emission = model.emission(state, latent, context)
+        check_distribution(model, "emission", emission)
+        x = sample(emission, observation_key, dtype)
         _, history, memory = model.encode_next(memory, x, None, u)
-        return Generator(model.advance(state, latent, history), memory), Simulation(latent, x)
+        following = model.advance(state, latent, history)
+        check_state(model, state, following)
+        return Generator(following, memory), Simulation(latent, x)
 
     steps = (jax.random.split(key, num_steps), inputs)
     if start is not None:

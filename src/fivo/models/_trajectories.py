@@ -13,7 +13,7 @@ from fivo._fuse import flatten_products
 from fivo.batch import Batch, Sequence, over_sequences
 from fivo.distributions import log_prob, sample, weight_dtype
 from fivo.errors import InputError
-from fivo.models._contract import SequenceModel, check_inputs, has_initial_prior
+from fivo.models._contract import SequenceModel, check_inputs, check_kind, has_initial_prior
 from fivo.models._extend import Frame, Propose, extend, start_state
 
 
@@ -50,8 +50,12 @@ class Densities(NamedTuple):
         return self.log_prior + self.log_likelihood - self.log_proposal
 
 
-def read(model: SequenceModel, sequence: Sequence) -> Reading:
-    """Encode one sequence; what is missing or past its end is zero, as the filter shows it to a model."""
+def shown(model: SequenceModel, sequence: Sequence) -> Sequence:
+    """A sequence as a model sees it: real numbers in the model's own type, zeros at missing entries and past its end.
+
+    Raises `InputError` for inputs of a width that the model does not read.
+    """
+    check_kind(model)
     dtype = weight_dtype(model)
     x, mask, inputs = sequence.observations, sequence.mask, sequence.inputs
     if jnp.issubdtype(x.dtype, jnp.floating):
@@ -62,8 +66,14 @@ def read(model: SequenceModel, sequence: Sequence) -> Reading:
     check_inputs(model, 0 if inputs is None else inputs.shape[-1])
     if inputs is not None:
         inputs = jnp.where(active, inputs.astype(dtype), 0)
-    context, evidence, history = _encoded(model, Sequence(x, sequence.length, mask, inputs))
-    return Reading(Frame(x, mask, context, evidence, history), sequence.length)
+    return Sequence(x, sequence.length, mask, inputs)
+
+
+def read(model: SequenceModel, sequence: Sequence) -> Reading:
+    """Encode one sequence, as the filter shows it to a model."""
+    sequence = shown(model, sequence)
+    context, evidence, history = _encoded(model, sequence)
+    return Reading(Frame(sequence.observations, sequence.mask, context, evidence, history), sequence.length)
 
 
 def read_batch(model: SequenceModel, batch: Batch, *, time_first: bool = False) -> Reading:
@@ -147,7 +157,7 @@ def _encoded(model: SequenceModel, sequence: Sequence) -> tuple[PyTree, PyTree, 
         for leaf in jax.tree.leaves(tree):
             if jnp.shape(leaf)[:1] != (time,):
                 raise InputError(
-                    f"{type(model).__name__}.encode must return a {name} of {time} entries, one per step, got an array "
+                    f"{type(model).__name__}.encode must return {name} with {time} entries, one per step, got an array "
                     f"of shape {jnp.shape(leaf)}."
                 )
     return found

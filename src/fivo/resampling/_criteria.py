@@ -1,6 +1,8 @@
 """When to resample: functions of the normalised log-weights and the step, counted from 0."""
 
-from typing import Protocol, runtime_checkable
+import operator
+from numbers import Integral, Real
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -27,14 +29,19 @@ def check_criterion(criterion: Criterion, num_particles: int) -> None:
         raise InputError(f"criterion must be an instance, such as {criterion.__name__}(), got the class itself.")
     if type(criterion).__module__.startswith("fivo.resampling."):
         return
+    if not callable(criterion):
+        raise InputError(
+            f"criterion must be a function of (log_weights, step), such as ESSBelow(0.5), got {criterion!r:.60}."
+        )
     try:
         decided = jax.eval_shape(
             criterion, jax.ShapeDtypeStruct((num_particles,), jnp.float32), jax.ShapeDtypeStruct((), jnp.int32)
         )
     except TypeError as error:
         raise InputError(
-            f"criterion must be a function of (log_weights, step), such as ESSBelow(0.5), but raised: {error}"
-        ) from None
+            f"criterion must be a function of (log_weights, step), such as ESSBelow(0.5), but it raised: "
+            f"{str(error).partition(chr(10))[0]:.120}."
+        ) from error
     if getattr(decided, "shape", None) != () or decided.dtype != bool:
         raise InputError(f"criterion must return one boolean, got {decided!r:.80}.")
 
@@ -63,8 +70,8 @@ class ESSBelow(eqx.Module):
     fraction: float = eqx.field(static=True, default=0.5)
 
     def __check_init__(self) -> None:
-        if not 0 <= self.fraction <= 1:
-            raise InputError(f"ESSBelow must be given a fraction of N from 0 to 1, got {self.fraction}.")
+        if not isinstance(self.fraction, Real) or not 0 <= self.fraction <= 1:
+            raise InputError(f"ESSBelow must be given a fraction of N from 0 to 1, got {self.fraction!r:.60}.")
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
         # Where half the particles are dead and the others equal, ESS is N/2 up to rounding.
@@ -82,11 +89,21 @@ class Every(eqx.Module):
     k: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"Every must be given a positive number of steps, got {self.k}.")
+        if not isinstance(self.k, Integral) or self.k < 1:
+            raise InputError(f"Every must be given a positive number of steps, got {self.k!r:.60}.")
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
         return (step + 1) % self.k == 0
+
+
+def _whole_numbers(steps: Any) -> tuple[int, ...]:
+    try:
+        chosen = tuple(operator.index(step) for step in steps)
+    except TypeError:
+        chosen = (-1,)
+    if any(step < 0 for step in chosen):
+        raise InputError(f"Schedule must be given steps, whole numbers counted from 0, got {steps!r:.60}.")
+    return chosen
 
 
 class Schedule(eqx.Module):
@@ -96,7 +113,7 @@ class Schedule(eqx.Module):
         steps: counted from 0.
     """
 
-    steps: tuple[int, ...] = eqx.field(static=True, converter=lambda steps: tuple(int(s) for s in steps))
+    steps: tuple[int, ...] = eqx.field(static=True, converter=_whole_numbers)
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
         return jnp.any(step == jnp.asarray(self.steps, step.dtype))

@@ -84,9 +84,9 @@ def checked_scheme(resampling: str | AnyScheme, num_particles: int) -> AnyScheme
             )
         except TypeError as error:
             raise InputError(
-                "a resampling function must take (key, log_weights, num_draws) and return ancestors, but raised: "
-                f"{error}"
-            ) from None
+                "a resampling function must take (key, log_weights, num_draws) and return ancestors, but it raised: "
+                f"{str(error).partition(chr(10))[0]:.120}."
+            ) from error
     return scheme
 
 

@@ -1,7 +1,7 @@
 """Sequential Monte Carlo: the one particle filter, over batches or one frame at a time, and what is built on it."""
 
 from fivo.smc._conditional import conditional_filter
-from fivo.smc._filter import ParticleFilter, check_particles, sequence_keys
+from fivo.smc._filter import ParticleFilter, check_filter, check_particles, sequence_keys
 from fivo.smc._gibbs import particle_gibbs
 from fivo.smc._kernels import HMC, Copy, Kernel, Leapfrog, Moved, RandomWalk
 from fivo.smc._result import FilterResult, Record
@@ -33,6 +33,7 @@ __all__ = [
     "Tempered",
     "anneal",
     "backward_simulate",
+    "check_filter",
     "check_particles",
     "conditional_filter",
     "draw_trajectory",

@@ -11,10 +11,10 @@ from jaxtyping import Array, Int, Key, PyTree
 from fivo.batch import Batch, as_batch
 from fivo.distributions import log_prob
 from fivo.errors import InputError
-from fivo.models import Reading, SequenceModel, extend, over_time, read_batch
+from fivo.models import Reading, SequenceModel, extend, inspect_step, over_time, read_batch
 from fivo.resampling import get_conditional_scheme, multinomial
 from fivo.smc._ancestors import log_continuation
-from fivo.smc._filter import ParticleFilter, check_model_kind, sequence_keys
+from fivo.smc._filter import ParticleFilter, check_filter, sequence_keys
 from fivo.smc._result import FilterResult, Record, checked_records, without
 from fivo.smc._rules import Proposed
 from fivo.smc._step import (
@@ -56,6 +56,7 @@ def conditional_filter(
         What the filter found. With references from the posterior E[1 / p̂_N] = 1 / p(x), so that log p̂_N is on average
         an *upper* bound.
     """
+    check_filter(pf)
     scheme, batch, records = pf.scheme, as_batch(batch), checked_records(keep)
     get_conditional_scheme(scheme)
     if ancestor_sampling and scheme is not multinomial:
@@ -81,7 +82,8 @@ def _run(
     ancestor_sampling: bool,
     keep: frozenset[str],
 ) -> tuple[Particles, StepInfo]:
-    check_model_kind(model)
+    readings = read_batch(model, batch)
+    inspect_step(model, readings.frames, num_axes=2)
 
     def one(reading: Reading, path: PyTree, key: Key[Array, ""]) -> tuple[Particles, StepInfo]:
         steps = jnp.arange(reading.frames.x.shape[0], dtype=jnp.int32)
@@ -96,7 +98,7 @@ def _run(
         (particles, _), info = over_time(model, step, (start, jnp.zeros((), jnp.int32)), (inputs, path))
         return particles, info
 
-    return jax.vmap(one)(read_batch(model, batch), reference, keys)
+    return jax.vmap(one)(readings, reference, keys)
 
 
 def _step(

@@ -127,6 +127,12 @@ class ParticleFilter(eqx.Module):
         return _stream.finish(state)
 
 
+def check_filter(pf: object) -> None:
+    """Refuse what is no filter, such as a model given in its place."""
+    if not isinstance(pf, ParticleFilter):
+        raise InputError(f"the filter must be a ParticleFilter, got {type(pf).__name__}.")
+
+
 def check_particles(num_particles: int, name: str = "num_particles") -> None:
     """Refuse anything but a positive whole number."""
     if not isinstance(num_particles, int) or isinstance(num_particles, bool) or num_particles < 1:
@@ -158,10 +164,9 @@ def _run(
     keep: frozenset[str],
     rules: Rules,
 ) -> FilterResult:
-    check_model_kind(model)
     reading = read_batch(model, batch, time_first=True)
     frames, num_steps = reading.frames, batch.observations.shape[1]
-    kinds = inspect_step(model, jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), frames))
+    kinds = inspect_step(model, frames, num_axes=2)
     first_context = jax.tree.map(lambda leaf: leaf[0], frames.context)
     start = jax.vmap(
         lambda context: initial_particles(model, context, pf.num_particles, rules),
@@ -214,12 +219,3 @@ def _resample_batch(
     if isinstance(pf.criterion, Always) or pf.num_particles <= SMALL:
         return resample_due(particles)
     return lax.cond(jnp.any(info.resampled), resample_due, lambda particles: (particles, info.ancestors), particles)
-
-
-def check_model_kind(model: object) -> None:
-    """Refuse what is no model, such as its class."""
-    if not isinstance(model, SequenceModel):
-        raise InputError(
-            f"the model must be an instance of a fivo.models.SequenceModel, got "
-            f"{f'the class {model.__name__}' if isinstance(model, type) else type(model).__name__}."
-        )

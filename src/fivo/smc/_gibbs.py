@@ -11,7 +11,7 @@ from fivo.batch import Batch, as_batch
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.smc._conditional import conditional_filter
-from fivo.smc._filter import ParticleFilter
+from fivo.smc._filter import ParticleFilter, check_filter
 from fivo.smc._result import RECORDS
 from fivo.smc._trajectories import draw_trajectory
 
@@ -42,6 +42,7 @@ def particle_gibbs(
     """
     if not isinstance(num_sweeps, int) or num_sweeps < 1:
         raise InputError(f"num_sweeps must be a positive integer, got {num_sweeps!r}.")
+    check_filter(pf)
     batch = as_batch(batch)
     first_key, choice_key, sweep_key = jax.random.split(key, 3)
     if start is None:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 from fivo._fuse import straight
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
-from fivo.models import Frame, SequenceModel, check_inputs, check_streams, has_initial_prior
+from fivo.models import Frame, SequenceModel, check_inputs, check_streams, has_initial_prior, inspect_step
 from fivo.smc._step import Particles, StepInfo, StepInputs, initial_particles, propose, resample, select, weigh
 
 if TYPE_CHECKING:
@@ -42,19 +42,28 @@ class StreamResult(eqx.Module):
 
 def init(pf: "ParticleFilter", model: SequenceModel, key: Key[Array, ""]) -> FilterState:
     """A filter that has seen nothing yet."""
+    check_streams(model)
     if not model.causal:
         raise InputError(
             "a model that is streamed must not read future frames in its proposal, as this one does; filter whole "
             "sequences, or use a model without smoothing."
         )
-    check_streams(model)
     memory = model.begin()
     dtype = weight_dtype(model)
     # The inputs are not there yet: h_1 gets its shape here, and its value with the first frame.
     width = model.num_inputs
     context = model.context_next(memory, jnp.zeros(width, dtype) if width else None)
+    try:
+        particles = initial_particles(model, context, pf.num_particles)
+    except (TypeError, AttributeError) as error:
+        if context is not None:
+            raise
+        raise InputError(
+            f"{type(model).__name__} must declare num_inputs, the width of its inputs, to be streamed if its first "
+            f"state depends on them, which without inputs raised: {str(error).partition(chr(10))[0]:.120}."
+        ) from error
     return FilterState(
-        particles=initial_particles(model, context, pf.num_particles),
+        particles=particles,
         log_evidence=jnp.zeros((), dtype),
         step=jnp.zeros((), jnp.int32),
         key=key,
@@ -86,6 +95,7 @@ def step(
     evidence, history, memory = model.encode_next(state.memory, x, mask, inputs)
     key = jax.random.fold_in(straight(state.key), state.step)
     now = StepInputs(state.step, key, None, Frame(x, mask, context, evidence, history))
+    inspect_step(model, now.frame)
 
     def take(particles: Particles, first: bool) -> tuple[Particles, StepInfo]:
         made = propose(model, particles.state, pf.num_particles, now, first)

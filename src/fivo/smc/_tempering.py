@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from fivo.batch import Batch, as_batch
 from fivo.errors import InputError
 from fivo.models import Reading, SequenceModel, densities, draw, read_batch
-from fivo.smc._filter import ParticleFilter
+from fivo.smc._filter import ParticleFilter, check_filter
 from fivo.smc._kernels import Kernel
 from fivo.smc._result import FilterResult, Record
 
@@ -136,6 +136,7 @@ def anneal(
     Returns:
         The filter's result; its time is the temperature, and its latents are `Position`s.
     """
+    check_filter(pf)
     batch = as_batch(batch)
     if betas.shape[0] < 2:
         raise InputError(f"betas must be at least two temperatures, 0 and 1, got {betas.shape[0]}.")
