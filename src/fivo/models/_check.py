@@ -131,13 +131,14 @@ def _causality(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) ->
     if time < 2:
         return "left out: the example has one step"
     frames = read(model, sequence).frames
-    other = jnp.roll(sequence.observations, 1, axis=0)
+    x = sequence.observations
+    other = jnp.where(x > 0, x - 1, x + 1)  # differs in every entry; ones and zeros stay ones and zeros
     for t in range(time):
         later = jnp.arange(time)[:, None] >= t
         inputs = sequence.inputs
         after = None if inputs is None else jnp.where(jnp.arange(time)[:, None] > t, inputs + 1, inputs)
         mask = None if sequence.mask is None else jnp.where(later, ~sequence.mask, sequence.mask)
-        changed = read(model, Sequence(jnp.where(later, other, sequence.observations), sequence.length, mask, after))
+        changed = read(model, Sequence(jnp.where(later, other, x), sequence.length, mask, after))
         now = changed.frames
         said = f"changing x from step {t + 1} on must leave the {{}} of earlier steps as they are"
         _agree(_upto(now.context, t + 1), _upto(frames.context, t + 1), said.format("contexts"))
