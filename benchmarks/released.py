@@ -24,7 +24,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 import fivo
-from fivo.cli.progress import Bar
+from fivo._terminal.progress import Bar
 from fivo.data import Dataset, pad
 from fivo.evaluation import Run, evaluate
 from fivo.files import write_atomically

@@ -11,10 +11,12 @@ __version__ = "0.1.0"
 _LOCATIONS = {
     "Batch": "fivo.batch",
     "ParticleFilter": "fivo.smc",
+    "Dataset": "fivo.data",
+    "Run": "fivo._run",
     "Sequence": "fivo.batch",
     "InputError": "fivo.errors",
-    "fit": "fivo.fitting",
-    "open_run": "fivo.evaluation",
+    "fit": "fivo._run",
+    "open_run": "fivo._run",
     "load": "fivo.serialization",
     "save": "fivo.serialization",
 }
@@ -23,14 +25,15 @@ _PACKAGES = (
     "config",
     "data",
     "distributions",
-    "evaluation",
     "experiments",
+    "inference",
     "gradients",
     "models",
     "report",
     "resampling",
     "runs",
     "serialization",
+    "settings",
     "smc",
     "training",
     "weights",
@@ -38,16 +41,18 @@ _PACKAGES = (
 
 __all__ = [
     "Batch",
+    "Dataset",
     "InputError",
     "ParticleFilter",
+    "Run",
     "Sequence",
     "bounds",
     "config",
     "data",
     "distributions",
-    "evaluation",
     "fit",
     "gradients",
+    "inference",
     "load",
     "models",
     "open_run",
@@ -55,6 +60,7 @@ __all__ = [
     "resampling",
     "runs",
     "save",
+    "settings",
     "smc",
     "training",
     "weights",
@@ -66,20 +72,21 @@ if TYPE_CHECKING:
         config,
         data,
         distributions,
-        evaluation,
         gradients,
+        inference,
         models,
         report,
         resampling,
         runs,
+        settings,
         smc,
         training,
         weights,
     )
+    from fivo._run import Run, fit, open_run
     from fivo.batch import Batch, Sequence
+    from fivo.data import Dataset
     from fivo.errors import InputError
-    from fivo.evaluation import open_run
-    from fivo.fitting import fit
     from fivo.serialization import load, save
     from fivo.smc import ParticleFilter
 

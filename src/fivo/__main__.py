@@ -10,8 +10,8 @@ def command() -> None:
     """Run the command of this process's arguments, and end the process."""
     # Signals wait until `interrupts.install` can answer them, also across the `exec` of `large_pages`.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    from fivo._terminal.output import prepare_streams
     from fivo.cli import interrupts, main
-    from fivo.cli.output import prepare_streams
     from fivo.cli.pages import large_pages
 
     large_pages()

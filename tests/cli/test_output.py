@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fivo.cli.output import console, printable
+from fivo._terminal.output import console, printable
 from tests.cli.commands import Outcome, run
 from tests.music import SETTINGS, options
 from tests.sentences import assert_one_sentence

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fivo.cli.progress import Bar, TrainingProgress, summary
+from fivo._terminal.progress import Bar, TrainingProgress, summary
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def check(run: Path, *, as_json: Annotated[bool, Parameter(name="--json", negati
     """
     import msgspec
 
-    from fivo.cli.output import say
+    from fivo._terminal.output import say
     from fivo.errors import InputError
     from fivo.runs import check_run
 
@@ -45,7 +45,7 @@ def check(run: Path, *, as_json: Annotated[bool, Parameter(name="--json", negati
 def _print(run: Path, files: "list[FileStatus]") -> None:
     from rich.table import Table
 
-    from fivo.cli.output import console
+    from fivo._terminal.output import console
 
     table = Table("file", "status", title=str(run))
     for status in files:

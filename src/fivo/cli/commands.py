@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from fivo import __version__
+from fivo._terminal.output import complain
 from fivo.cli import interrupts
 from fivo.cli.mistakes import sentence_of
-from fivo.cli.output import complain
 from fivo.errors import InputError
 
 MISTAKE = 2
@@ -20,7 +20,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-app.command("fivo.cli.train:train", name="train", help="Train a model, or resume a run.")
+app.command("fivo.cli.fit:fit", name=("fit", "train"), help="Train a model, or resume a run.")
 app.command("fivo.cli.evaluate:evaluate", name="evaluate", help="Compute bounds of a trained run on any split.")
 app.command("fivo.cli.diagnose:diagnose", name="diagnose", help="Show how tight a run's bound is, and why.")
 app.command("fivo.cli.sample:sample", name="sample", help="Sample new music or speech from a trained run.")

@@ -45,9 +45,9 @@ def compare_gradients(
     data_dir
         Where to look for datasets first.
     """
+    from fivo._run import dataset_setting
     from fivo.caching import compilation_cache
     from fivo.data import load
-    from fivo.training import dataset_setting
 
     compilation_cache()
     settings = {
@@ -67,20 +67,21 @@ def compare_gradients(
 
 def compare(data: "Dataset", out: Path, gradients: list[str], settings: dict[str, Any]) -> dict[str, Any]:
     """Train with each gradient; leaves runs, a plot and a table, and returns the table."""
+    from fivo._run import prepare
     from fivo.cli.training import train_with_progress
     from fivo.files import write_atomically
-    from fivo.training import RunDirectory, make_config
 
-    configs = {}
+    plans = {}
     for name in gradients:
         gradient, _, baseline = name.partition(":")
-        configs[name] = make_config(settings | {"gradient": gradient, "baseline": baseline or "none"})
+        chosen = settings | {"gradient": gradient, "baseline": baseline or "none"}
+        plans[name] = prepare(data=data, settings=chosen)
     metrics, table = {}, {}
-    for name, config in configs.items():
+    for name, plan in plans.items():
         directory = out / name.replace(":", "-")
-        result = train_with_progress(config, directory, data, label=f"training with the {name} gradient")
-        metrics[name] = RunDirectory(directory).metrics()
-        table[name] = {"validation": result["best_validation"], "step": result["best_step"]}
+        run = train_with_progress(plan, directory, label=f"training with the {name} gradient")
+        metrics[name] = run.directory.metrics()
+        table[name] = {"validation": run.result.best_validation, "step": run.result.best_step}
     winner = max(table, key=lambda name: table[name]["validation"])
     comparison = {"settings": settings, "gradients": table, "best": winner}
     write_atomically(out / "comparison.json", json.dumps(comparison, indent=2).encode())
@@ -111,7 +112,7 @@ def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
 def _print(name: str, table: dict[str, dict[str, Any]], winner: str, out: Path) -> None:
     from rich.table import Table
 
-    from fivo.cli.output import console
+    from fivo._terminal.output import console
 
     shown = Table("gradient", f"best FIVO_{PARTICLES}", "at step", title=f"{name}, validation, nats per timestep")
     for gradient, row in table.items():

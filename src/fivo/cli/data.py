@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from fivo.cli.output import say
+from fivo._terminal.output import say
 
 app = App(name="data", help="List, check and fetch datasets.", result_action="return_value")
 
@@ -21,7 +21,7 @@ def list_(*, data_dir: Path | None = None) -> None:
     """
     from rich.table import Table
 
-    from fivo.cli.output import console
+    from fivo._terminal.output import console
     from fivo.data import list_datasets
 
     table = Table("name", "what", "train", "valid", "test", "found")
@@ -111,7 +111,7 @@ def fetch(
     data_dir
         Where to put it.
     """
-    from fivo.cli.progress import Bar
+    from fivo._terminal.progress import Bar
     from fivo.data import fetch as fetch_dataset
 
     with Bar(f"fetching {name}") as bar:

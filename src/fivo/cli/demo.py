@@ -1,12 +1,13 @@
 """`fivo demo`: the main job in five minutes, with nothing to download."""
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fivo._run import Run
     from fivo.data import Dataset
+    from fivo.runs import Score
 
 BOUNDS = ("elbo", "iwae", "fivo")
 PARTICLES = 32
@@ -36,21 +37,19 @@ def demo(*, out: Path = Path("build/demo"), steps: int = 2000, seed: int = 0) ->
 
 def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     """Train with each bound; print the test bounds, and leave a plot of the runs and a piece of music."""
-    import jax
+    import msgspec
 
-    from fivo.evaluation import evaluate, open_run, sample
     from fivo.files import write_atomically
     from fivo.report import write_midi, write_pianoroll, write_wav
 
     started = time.monotonic()
     runs, results = {}, {}
     for bound in BOUNDS:
-        _train(data, out / bound, settings | {"bound": bound})
-        runs[bound] = open_run(out / bound, dataset=data)
-        results[bound] = evaluate(runs[bound], particles=PARTICLES, repeats=2, seed=settings["seed"])
+        runs[bound] = _train(data, out / bound, settings | {"bound": bound})
+        results[bound] = runs[bound].evaluate(particles=PARTICLES, repeats=2, seed=settings["seed"])
     _plot(out / "bounds.svg", {bound: run.directory.metrics() for bound, run in runs.items()})
-    write_atomically(out / "bounds.json", json.dumps(results, indent=2).encode())
-    piece = sample(runs["fivo"].model, LENGTH, key=jax.random.key(settings["seed"])).astype("uint8")
+    write_atomically(out / "bounds.json", msgspec.json.format(msgspec.json.encode(results)))
+    piece = runs["fivo"].sample(LENGTH, seed=settings["seed"]).astype("uint8")
     steps_per_quarter = max(1, round(data.steps_per_quarter or 1))
     write_midi(out / "piece.mid", piece, steps_per_quarter=steps_per_quarter)
     write_wav(out / "piece.wav", piece, steps_per_quarter=steps_per_quarter)
@@ -58,12 +57,12 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     _print(data.name, results, out, time.monotonic() - started)
 
 
-def _train(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
+def _train(data: "Dataset", out: Path, settings: dict[str, Any]) -> "Run":
+    from fivo._run import prepare
     from fivo.cli.training import train_with_progress
-    from fivo.training import make_config
 
     label = f"training with {settings['bound'].upper()}"
-    train_with_progress(make_config({"dataset": data.name, **settings}), out, data, label=label)
+    return train_with_progress(prepare(data=data, settings=settings), out, label=label)
 
 
 def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
@@ -79,16 +78,16 @@ def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
     panels(path, [panel("Training: each run's own bound", "bound"), panel("Validation: the same", "validation")])
 
 
-def _print(name: str, results: dict[str, dict[str, Any]], out: Path, seconds: float) -> None:
+def _print(name: str, results: "dict[str, Score]", out: Path, seconds: float) -> None:
     from rich.table import Table
 
-    from fivo.cli.output import console
+    from fivo._terminal.output import console
 
     headings = ["trained with", "ELBO", f"IWAE_{PARTICLES}", f"FIVO_{PARTICLES}", "reported"]
     table = Table(*headings, title=f"{name}, test, nats per timestep (higher is better)")
     for bound, result in results.items():
-        values = [f"{row['nats_per_step']:.3f} ± {row['standard_error']:.3f}" for row in result["bounds"].values()]
-        table.add_row(bound.upper(), *values, f"{result['reported']['nats_per_step']:.3f}")
+        values = [f"{row.nats_per_step:.3f} ± {row.standard_error:.3f}" for row in result.bounds.values()]
+        table.add_row(bound.upper(), *values, f"{result.reported.nats_per_step:.3f}")
     screen = console()
     screen.print(table)
     screen.print("reported: FIVO for the model trained with FIVO, the maximum over bounds for the others")

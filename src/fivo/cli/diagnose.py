@@ -1,10 +1,12 @@
 """`fivo diagnose`."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from fivo.runs import Diagnosis
 
 
 def diagnose(
@@ -19,6 +21,7 @@ def diagnose(
     seed: int = 0,
     out: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    model: str | None = None,
     data_dir: Path | None = None,
 ) -> None:
     """Show how tight a run's bound is, and what limits it: the proposal, the number of particles, or the model.
@@ -45,25 +48,28 @@ def diagnose(
         Where to put diagnosis.json, diagnosis.svg and lineage.svg. [RUN/diagnosis]
     as_json
         Print one JSON object instead of a table.
+    model
+        For a run of a model of your own: package.module:function, as in training.
     data_dir
         Where to look for datasets first.
     """
     import msgspec
 
+    from fivo._run import open_run
+    from fivo._terminal.output import say
+    from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
-    from fivo.cli.progress import Bar
-    from fivo.evaluation import diagnose as diagnose_run
-    from fivo.evaluation import open_run, trace_lineage
+    from fivo.cli.imports import imported
+    from fivo.inference import trace_lineage
     from fivo.report import write_lineage
-    from fivo.runs import Diagnosis, write_record
+    from fivo.runs import write_record
 
     ladder = _numbers(particles)
     chosen, index = _sequence(lineage)
     compilation_cache()
-    trained = open_run(run, data_dir=data_dir)
+    trained = open_run(run, model=None if model is None else imported(model), data_dir=data_dir)
     with Bar("diagnosing") as bar:
-        result = diagnose_run(
-            trained,
+        result = trained.diagnose(
             particles=ladder,
             split=split,
             num_sequences=sequences,
@@ -73,11 +79,11 @@ def diagnose(
         )
     traced = trace_lineage(trained, chosen, index, num_particles=lineage_particles, seed=seed)
     folder = run / "diagnosis" if out is None else out
-    write_record(folder / "diagnosis.json", msgspec.convert(result, Diagnosis), run=trained.directory.id)
+    write_record(folder / "diagnosis.json", result, run=trained.directory.id)
     _plot(folder / "diagnosis.svg", result)
     write_lineage(folder / "lineage.svg", *traced, title=f"Particles of {lineage}, N = {lineage_particles}")
     if as_json:
-        print(json.dumps(result, allow_nan=False))
+        say(msgspec.json.encode(result).decode())
     else:
         _print(result, folder)
 
@@ -100,24 +106,24 @@ def _sequence(lineage: str) -> tuple[str, int]:
     return split, int(index)
 
 
-def _plot(path: Path, result: dict[str, Any]) -> None:
+def _plot(path: Path, result: "Diagnosis") -> None:
     from fivo.report import Line, Panel, panels
 
-    rows = result["rows"]
-    numbers = [row["particles"] for row in rows]
+    rows = result.rows
+    numbers = [row.particles for row in rows]
 
     def over_time(field: str, title: str, unit: str) -> Panel:
         lines = []
         for row in rows:
-            values = row["over_time"][field]
-            lines.append(Line(f"N = {row['particles']}", list(range(1, len(values) + 1)), values))
+            values = row.over_time[field]
+            lines.append(Line(f"N = {row.particles}", list(range(1, len(values) + 1)), values))
         return Panel(lines, title, "step", unit)
 
-    bound = Line("bound", numbers, [row["bound"] for row in rows], [row["standard_error"] for row in rows])
+    bound = Line("bound", numbers, [row.bound for row in rows], [row.standard_error for row in rows])
     gaps = [
-        Line("½ relative variance of p̂", numbers, [row["half_variance"] for row in rows]),
-        Line("½ variance of log p̂", numbers, [row["half_log_variance"] for row in rows]),
-        Line("sandwich, simulated data", numbers, [row["sandwich"]["gap"] for row in rows]),
+        Line("½ relative variance of p̂", numbers, [row.half_variance for row in rows]),
+        Line("½ variance of log p̂", numbers, [row.half_log_variance for row in rows]),
+        Line("sandwich, simulated data", numbers, [row.sandwich.gap for row in rows]),
     ]
     panels(
         path,
@@ -132,36 +138,36 @@ def _plot(path: Path, result: dict[str, Any]) -> None:
     )
 
 
-def _print(result: dict[str, Any], folder: Path) -> None:
+def _print(result: "Diagnosis", folder: Path) -> None:
     from rich.table import Table
 
-    from fivo.cli.output import console
+    from fivo._terminal.output import console
 
-    config = result["config"]
+    config = result.config
     # Two tables, so that no number is cut on a terminal of eighty columns.
-    title = f"{config['model'].upper()} on {config['dataset']}, {result['split']}, nats per step"
+    title = f"{config['model'].upper()} on {config['dataset']}, {result.split}, nats per step"
     tightness = Table("N", "bound", "rel. var. of p̂", "½ var. of p̂", "½ var. of log p̂", title=title)
     filtering = Table("N", "sandwich", "ESS/N", "resampled", "KL(q‖p)")
-    for row in result["rows"]:
-        own = " (own)" if row["particles"] == result["own_particles"] else ""
-        particles = f"{row['particles']}{own}"
+    for row in result.rows:
+        own = " (own)" if row.particles == result.own_particles else ""
+        particles = f"{row.particles}{own}"
         tightness.add_row(
             particles,
-            f"{row['bound']:.3f} ± {row['standard_error']:.3f}",
-            f"{row['relative_variance']:.3g}",
-            f"{row['half_variance']:.3f}",
-            f"{row['half_log_variance']:.3f}",
+            f"{row.bound:.3f} ± {row.standard_error:.3f}",
+            f"{row.relative_variance:.3g}",
+            f"{row.half_variance:.3f}",
+            f"{row.half_log_variance:.3f}",
         )
         filtering.add_row(
             particles,
-            f"{row['sandwich']['gap']:.3f} ± {row['sandwich']['standard_error']:.3f}",
-            f"{row['ess']:.2f}",
-            f"{row['resampled']:.2f}",
-            f"{row['kl']:.3f}",
+            f"{row.sandwich.gap:.3f} ± {row.sandwich.standard_error:.3f}",
+            f"{row.ess:.2f}",
+            f"{row.resampled:.2f}",
+            f"{row.kl:.3f}",
         )
     screen = console()
     screen.print(tightness)
     screen.print(filtering)
-    for sentence in result["verdict"]["sentences"]:
+    for sentence in result.verdict.sentences:
         screen.print(sentence)
     screen.print(f"wrote diagnosis.json, diagnosis.svg and lineage.svg to {folder}", soft_wrap=True)

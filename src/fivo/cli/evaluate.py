@@ -1,10 +1,12 @@
 """`fivo evaluate`."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from fivo.runs import Score
 
 
 def evaluate(
@@ -20,6 +22,7 @@ def evaluate(
     relative_to: Path | None = None,
     sequences: Annotated[bool, Parameter(negative=())] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    model: str | None = None,
     data_dir: Path | None = None,
 ) -> None:
     """Compute bounds of a run's best model: the sum of log p-hat over a split, divided by the sum of its lengths.
@@ -48,26 +51,32 @@ def evaluate(
         Also print the estimate for every sequence (with --json).
     as_json
         Print one JSON object instead of a table.
+    model
+        For a run of a model of your own: package.module:function, as in training.
     data_dir
         Where to look for datasets first.
     """
+    import msgspec
+
+    from fivo._run import open_run
+    from fivo._terminal.output import say
+    from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
-    from fivo.cli.progress import Bar
-    from fivo.evaluation import evaluate as evaluate_run
-    from fivo.evaluation import open_run, read_baseline
-    from fivo.evaluation import relative_to as difference
+    from fivo.cli.imports import imported
+    from fivo.inference import read_baseline
+    from fivo.inference import relative_to as difference
 
     compilation_cache()
     names = [name.strip().lower() for name in bounds.split(",")]
+    own = None if model is None else imported(model)
     with Bar("evaluating") as bar:
 
         def progress(name: str, done: int, total: int) -> None:
             bar.label = f"{name} of {split}"
             bar.update(done, total=total)
 
-        def scored(directory: Path, *, per_sequence: bool = False) -> dict[str, Any]:
-            return evaluate_run(
-                open_run(directory, data_dir=data_dir),
+        def scored(directory: Path, *, per_sequence: bool = False) -> "Score":
+            return open_run(directory, model=own, data_dir=data_dir).evaluate(
                 split=split,
                 particles=particles,
                 bounds=names,
@@ -82,41 +91,49 @@ def evaluate(
         baseline = None if relative_to is None else read_baseline(relative_to, scored)
         result = scored(run, per_sequence=sequences)
         if baseline is not None:
-            result["relative"] = {"to": str(relative_to), **difference(result, baseline)}
+            result = msgspec.structs.replace(result, relative=difference(result, baseline, str(relative_to)))
     if as_json:
-        print(json.dumps(result, allow_nan=False))
+        say(msgspec.json.encode(result).decode())
     else:
         print_table(result)
 
 
-def print_table(result: dict[str, Any]) -> None:
+def print_table(result: "Score") -> None:
     """Print the bounds as a table."""
+    from msgspec import UNSET
     from rich.table import Table
 
-    from fivo.cli.output import console
+    from fivo._terminal.output import console
 
-    config = result["config"]
-    trained = f"trained with {config['bound'].upper()} (N = {config['particles']})"
-    table = Table(title=f"{config['model'].upper()} on {config['dataset']}, {trained}, step {result['steps']}")
-    raw = any("raw_nats_per_sequence" in row for row in result["bounds"].values())
-    split = f"{result['split']}, N = {result['particles']}"
+    config = result.config
+    many = f" (N = {config['particles']})" if "particles" in config else ""
+    trained = f"trained with {_title(config['bound'])}{many}"
+    table = Table(title=f"{_title(config['model'])} on {config['dataset']}, {trained}, step {result.steps}")
+    raw = any(row.raw_nats_per_sequence is not UNSET for row in result.bounds.values())
+    split = f"{result.split}, N = {result.particles}"
     headings = [split, "nats per step", "± s.e.", "nats per sequence", *(["of the raw data"] if raw else [])]
     for heading in headings:
         table.add_column(heading, justify="left" if heading == split else "right")
-    for name, row in result["bounds"].items():
-        error = "" if row["standard_error"] is None else f"{row['standard_error']:.4f}"
-        cells = [f"{row['nats_per_step']:.4f}", error, f"{row['nats_per_sequence']:.2f}"]
-        table.add_row(name.upper(), *cells, *([f"{row['raw_nats_per_sequence']:.2f}"] if raw else []))
+    for name, row in result.bounds.items():
+        error = "" if row.standard_error is None else f"{row.standard_error:.4f}"
+        cells = [f"{row.nats_per_step:.4f}", error, f"{row.nats_per_sequence:.2f}"]
+        table.add_row(_title(name), *cells, *([f"{row.raw_nats_per_sequence:.2f}"] if raw else []))
     screen = console()
     screen.print(table)
-    reported = result["reported"]
-    rule = "its own bound" if config["bound"] == reported["bound"] == "fivo" else "the maximum over bounds"
-    screen.print(f"reported as in the paper ({rule}): {reported['nats_per_step']:.4f} ({reported['bound'].upper()})")
-    relative = result.get("relative")
-    if relative is not None:
-        error = "" if relative["standard_error"] is None else f" ± {relative['standard_error']:.1f}"
+    reported = result.reported
+    own = config["bound"] == reported.bound and reported.bound not in ("elbo", "iwae")
+    rule = "its own bound" if own else "the maximum over bounds"
+    screen.print(f"reported as in the paper ({rule}): {reported.nats_per_step:.4f} ({_title(reported.bound)})")
+    relative = result.relative
+    if relative is not UNSET:
+        error = "" if relative.standard_error is None else f" ± {relative.standard_error:.1f}"
         screen.print(
-            f"{relative['nats_per_sequence']:+,.1f}{error} nats per sequence relative to {relative['to']} "
-            f"(trained with {relative['trained_with'].upper()}, {relative['bound'].upper()})",
+            f"{relative.nats_per_sequence:+,.1f}{error} nats per sequence relative to {relative.to} "
+            f"(trained with {_title(relative.trained_with)}, {_title(relative.bound)})",
             soft_wrap=True,
         )
+
+
+def _title(name: str) -> str:
+    """Names of ours in capitals, as the paper has them; those of users as they are."""
+    return name.upper() if name in ("elbo", "iwae", "fivo", "vrnn", "srnn") else name

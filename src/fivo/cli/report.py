@@ -27,7 +27,7 @@ def report(
     audio
         Put music to listen to on the page.
     """
-    from fivo.cli.output import say, say_lines
+    from fivo._terminal.output import say, say_lines
     from fivo.errors import InputError
     from fivo.files import write_atomically
     from fivo.report import as_csv, as_json, as_latex, as_markdown, read_sources, report_page

@@ -20,6 +20,7 @@ def sample(
     prefix_length: int | None = None,
     seed: int = 0,
     tempo: int = 100,
+    model: str | None = None,
     data_dir: Path | None = None,
 ) -> None:
     """Sample new music or speech from a run's best model.
@@ -42,30 +43,31 @@ def sample(
         Random seed.
     tempo
         Quarter notes per minute, for music.
+    model
+        For a run of a model of your own: package.module:function, as in training.
     data_dir
         Where to look for datasets first.
     """
-    import jax
     import numpy as np
 
+    from fivo._run import open_run
     from fivo.caching import compilation_cache
+    from fivo.cli.imports import imported
     from fivo.errors import InputError
-    from fivo.evaluation import open_run
-    from fivo.evaluation import sample as draw
 
     if out.suffix not in sum(SUFFIXES.values(), ()):
         raise InputError(
             f"--out must end in .mid (music) or .wav (speech), got {str(out)!r}; use piece.mid, for example."
         )
     compilation_cache()
-    trained = open_run(run, data_dir=data_dir)
+    trained = open_run(run, model=None if model is None else imported(model), data_dir=data_dir)
     kind = trained.dataset.kind
     if out.suffix not in SUFFIXES[kind]:
         raise InputError(
             f"--out must end in {SUFFIXES[kind][0]}, as {str(run)!r} was trained on {kind} data, got {str(out)!r}."
         )
     given = None if prefix is None else _prefix(prefix, prefix_length, trained.dataset)
-    new = draw(trained.model, length, key=jax.random.key(seed), prefix=given)
+    new = trained.sample(length, seed=seed, prefix=given)
     frames = new if given is None else np.concatenate([given, new])
     if kind == "pianoroll":
         _write_music(out, np.asarray(frames, np.uint8), trained.dataset, tempo, 0 if given is None else len(given))
@@ -74,7 +76,7 @@ def sample(
 
 
 def _write_music(out: Path, piece: "np.ndarray", dataset: "Dataset", tempo: int, prefix: int) -> None:
-    from fivo.cli.output import say
+    from fivo._terminal.output import say
     from fivo.report import write_midi, write_pianoroll, write_wav
 
     steps = max(1, round(dataset.steps_per_quarter or 1))
@@ -85,7 +87,7 @@ def _write_music(out: Path, piece: "np.ndarray", dataset: "Dataset", tempo: int,
 
 
 def _write_speech(out: Path, frames: "np.ndarray", dataset: "Dataset") -> None:
-    from fivo.cli.output import say
+    from fivo._terminal.output import say
     from fivo.data import Scaling, as_samples
     from fivo.report import write_samples
 

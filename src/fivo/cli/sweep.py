@@ -39,8 +39,8 @@ def sweep(
     data_dir
         Where to look for datasets first.
     """
+    from fivo._terminal.output import say, say_lines
     from fivo.cli import interrupts
-    from fivo.cli.output import say, say_lines
     from fivo.cli.sweep_progress import SweepProgress
     from fivo.errors import InputError
     from fivo.experiments import check_data, chosen_runs, cluster_executor, local_executor, read_experiment

@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from fivo.cli.output import console, note, printable
+from fivo._terminal.output import console, note, printable
 
 if TYPE_CHECKING:
     from fivo.experiments.status import Running, Status

@@ -2,30 +2,30 @@
 
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fivo._terminal.progress import TrainingProgress
 from fivo.cli import interrupts
-from fivo.cli.progress import TrainingProgress
 
 if TYPE_CHECKING:
-    from fivo.data import Dataset
-    from fivo.training import TrainConfig
+    from fivo._run import Run
+    from fivo.training import Plan
 
 TERMINATION_SECONDS = 5.0
 """How long SIGTERM waits for a checkpoint: machines that are taken away give ten seconds or more."""
 
 
-def train_with_progress(
-    config: "TrainConfig", out: Path, data: "Dataset", *, label: str = "training", override: bool = False
-) -> dict[str, Any]:
-    """Train a run to its end, or resume it; returns what `result.json` holds."""
-    from fivo.training import train
-    from fivo.training.loop import Stopped
+def train_with_progress(plan: "Plan", out: Path, *, label: str = "training", override: bool = False) -> "Run":
+    """Train a run to its end, or resume it."""
+    from fivo._run import run_of
+    from fivo.training import Stopped, Watchers, train
 
     with interrupts.patience(TERMINATION_SECONDS, signal.SIGTERM):
         try:
-            with TrainingProgress(config.steps, label) as progress:
-                return train(config, out, data, override=override, report=progress, stop=interrupts.asked)
+            with TrainingProgress(plan.settings.training.steps, label) as bar:
+                watchers = Watchers(report=bar, compiling=bar.compiling, stop=interrupts.asked)
+                train(plan, out, override=override, watchers=watchers)
         except Stopped:
             interrupts.check()
             raise
+    return run_of(plan, out)

@@ -11,12 +11,16 @@ from fivo.data.midi import read_midi
 from fivo.data.npz import save_npz
 from fivo.data.padding import pad
 from fivo.data.places import search_path
+from fivo.data.registry import KNOWN
 from fivo.data.speech import TimitCheck, as_frames, as_samples, check_timit, read_at_rate, read_recording
+from fivo.data.speech.timit import NAME as TIMIT
 
 __all__ = [
     "HIGHEST_NOTE",
+    "KNOWN",
     "LOWEST_NOTE",
     "SPLITS",
+    "TIMIT",
     "Batches",
     "Checked",
     "Dataset",

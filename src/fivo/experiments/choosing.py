@@ -8,7 +8,7 @@ from fivo.data import find
 from fivo.errors import InputError
 from fivo.experiments.experiment import Experiment, PlannedRun
 from fivo.experiments.selection import is_trained
-from fivo.training import TrainConfig
+from fivo.settings import OPTIONS
 
 
 def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[PlannedRun, ...]:
@@ -16,7 +16,7 @@ def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[Plann
     wanted: dict[str, list[str]] = {}
     for pair in only:
         key, equals, value = pair.partition("=")
-        if not equals or key not in TrainConfig.__struct_fields__:
+        if not equals or key not in OPTIONS:
             raise InputError(
                 f"got --only {pair!r:.60} where KEY=VALUE was expected, with a key such as "
                 f"{', '.join(experiment.keys)} or learning_rate."
@@ -36,7 +36,9 @@ def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[Plann
 
 def check_data(runs: Sequence[PlannedRun], out: str | Path, data_dir: str | Path | None = None) -> None:
     """Refuse to start where the data of a run that is not trained yet is missing on this machine."""
-    for dataset in dict.fromkeys(run.config.dataset for run in runs if not is_trained(Path(out) / run.slug, run)):
+    for dataset in dict.fromkeys(
+        run.settings.data.dataset for run in runs if not is_trained(Path(out) / run.slug, run)
+    ):
         try:
             find(dataset, data_dir)
         except InputError as error:
@@ -45,7 +47,7 @@ def check_data(runs: Sequence[PlannedRun], out: str | Path, data_dir: str | Path
 
 def _value_of(run: PlannedRun, key: str) -> Any:
     # The cell's dataset is as the file names it; the configuration's may be an absolute path.
-    return dict(run.cell).get(key, getattr(run.config, key))
+    return dict(run.cell).get(key, run.flat.get(key))
 
 
 def _is(value: Any, text: str) -> bool:

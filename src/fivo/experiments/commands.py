@@ -6,8 +6,10 @@ from typing import Any
 
 def train_command(settings: dict[str, Any], out: str) -> str:
     """The command that makes a run anew."""
-    words = ["fivo train"]
+    words = [f"fivo fit {shlex.quote(str(settings['dataset']))}"]
     for name, value in settings.items():
+        if name == "dataset" or value == "":
+            continue
         option = name.replace("_", "-")
         if isinstance(value, bool):
             words += [f"--{option}"] if value else []

@@ -1,10 +1,9 @@
 """A piece of the data and a piece drawn from the model, to look at and to hear."""
 
-import jax
 import numpy as np
 
 from fivo import runs
-from fivo.evaluation import Run, sample
+from fivo._run import Run
 
 STEPS = 48
 
@@ -14,6 +13,6 @@ def write_excerpt(run: Run) -> None:
     if run.dataset.kind != "pianoroll":
         return
     data = run.dataset.splits["test"][0][:STEPS]
-    drawn = sample(run.model, STEPS, key=jax.random.key(0)).astype(np.uint8)
+    drawn = run.sample(STEPS).astype(np.uint8)
     excerpt = runs.Excerpt(data, drawn, max(1, round(run.dataset.steps_per_quarter or 1)))
     runs.write_excerpt(run.directory.path / runs.EXCERPT, excerpt)

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from fivo._run import dataset_setting
 from fivo.errors import InputError
 from fivo.experiments.checking import check_places
 from fivo.experiments.slugs import slug_of
-from fivo.training import TrainConfig, dataset_setting, make_config, read_config
+from fivo.settings import Settings, flattened, make_settings, read_toml
 
 SELECTED = ("learning_rate",)
 """Chosen on the validation bound, within a cell."""
@@ -90,8 +91,13 @@ class PlannedRun:
     """A point of the grid: its directory's name, its settings, and the cell of the table that it belongs to."""
 
     slug: str
-    config: TrainConfig
+    settings: Settings
     cell: tuple[tuple[str, Any], ...]
+
+    @property
+    def flat(self) -> dict[str, Any]:
+        """The settings by the names that the experiment's file has for them."""
+        return flattened(self.settings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +117,7 @@ class Experiment:
 
 def read_experiment(path: str | Path) -> Experiment:
     """The experiment of a TOML file."""
-    return make_experiment(read_config(path), str(path))
+    return make_experiment(read_toml(path), str(path))
 
 
 def make_experiment(content: dict[str, Any], where: str = "the experiment") -> Experiment:
@@ -147,11 +153,12 @@ def _expand(document: Document, keys: tuple[str, ...], named: tuple[str, ...]) -
     runs: dict[str, PlannedRun] = {}
     for grid in document.grid:
         for values in itertools.product(*grid.values()):
-            config = make_config({**document.settings, **dict(zip(grid, values, strict=True))})
-            cell = tuple((key, getattr(config, key)) for key in keys)
-            config = msgspec.structs.replace(config, dataset=dataset_setting(config.dataset))
-            slug = slug_of(config, named)
-            runs.setdefault(slug, PlannedRun(slug, config, cell))
+            settings = make_settings({**document.settings, **dict(zip(grid, values, strict=True))})
+            flat = flattened(settings)
+            cell = tuple((key, flat[key]) for key in keys)
+            settings = make_settings({"dataset": dataset_setting(flat["dataset"])}, settings)
+            slug = slug_of(settings, named)
+            runs.setdefault(slug, PlannedRun(slug, settings, cell))
     if not runs:
         raise InputError(f"the grid of {document.name!r} is empty; give every key at least one value.")
     return tuple(runs.values())

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from fivo.experiments.commands import train_command
 from fivo.experiments.experiment import Experiment, PlannedRun
 from fivo.experiments.selection import commit_of
+from fivo.settings import flattened
 from fivo.training import RunDirectory
 
 MOST_POINTS = 400
@@ -40,12 +39,12 @@ def _line(
     label = [str(keys[figure.lines])] if figure and figure.lines else []
     label += [field.replace("_", " ")] if not label or len(figure.fields if figure else ()) > 1 else []
     for key, word in (("learning_rate", "rate"), ("seed", "seed")):
-        if len({getattr(other.config, key) for other in experiment.runs}) > 1:
-            label.append(f"{word} {getattr(run.config, key)}")
+        if len({other.flat[key] for other in experiment.runs}) > 1:
+            label.append(f"{word} {run.flat[key]}")
     return {
         "label": ", ".join(label),
         "run": run.slug,
-        "command": train_command(msgspec.to_builtins(directory.config()), run.slug),
+        "command": train_command(flattened(directory.config()), run.slug),
         "trained_with": commit_of(directory.path),
         "x": [row["step"] for row in rows],
         "y": [row[field] for row in rows],

@@ -19,7 +19,7 @@ def is_trained(directory: Path, run: PlannedRun) -> bool:
     if result_of(directory) is None:
         return False
     try:
-        return RunDirectory(directory).config() == run.config
+        return RunDirectory(directory).config() == run.settings
     except InputError:
         return False  # training it again says what is wrong
 

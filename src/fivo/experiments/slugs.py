@@ -6,30 +6,27 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from fivo.training import TrainConfig
-from fivo.training.run_directory import EXTENDABLE
+from fivo.settings import EXTENDABLE, Settings, changed, flattened
 
 ALWAYS = ("dataset", "bound", "particles", "hidden", "learning_rate", "seed")
 LONGEST_PART = 32
 
 
-def slug_of(config: TrainConfig, varied: tuple[str, ...]) -> str:
+def slug_of(settings: Settings, varied: tuple[str, ...]) -> str:
     """What is varied in words, and a digest of all settings that make the run what it is."""
+    flat = flattened(settings)
     parts = [
-        _safe(Path(config.dataset).stem),
-        config.bound,
-        f"n{config.particles}",
-        f"h{config.hidden}",
-        f"lr{config.learning_rate:g}",
-        f"seed{config.seed}",
+        _safe(Path(flat["dataset"]).stem),
+        flat["bound"],
+        f"n{flat['particles']}",
+        f"h{flat['hidden']}",
+        f"lr{flat['learning_rate']:g}",
+        f"seed{flat['seed']}",
     ]
     # Without defaults, as in the digest: experiments that vary other settings share the runs that vary in none.
-    defaults = TrainConfig()
-    others = [name for name in varied if name not in ALWAYS and getattr(config, name) != getattr(defaults, name)]
-    parts += [_safe(_word(name, getattr(config, name))) for name in others]
-    return "-".join([*filter(None, parts), _digest(config)])
+    told = changed(settings)
+    parts += [_safe(_word(name, told[name])) for name in varied if name not in ALWAYS and name in told]
+    return "-".join([*filter(None, parts), _digest(settings)])
 
 
 def _word(name: str, value: Any) -> str:
@@ -40,10 +37,8 @@ def _safe(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:LONGEST_PART]
 
 
-def _digest(config: TrainConfig) -> str:
-    # Without what a run may be continued with changed: a longer sweep finds its shorter runs again.
-    settings = {name: value for name, value in msgspec.to_builtins(config).items() if name not in EXTENDABLE}
-    defaults = msgspec.to_builtins(TrainConfig())
-    # Without defaults, too: a setting that a later version adds changes no name.
-    told = {name: value for name, value in settings.items() if value != defaults[name]}
+def _digest(settings: Settings) -> str:
+    # Without what a run may be continued with changed: a longer sweep finds its shorter runs again. Without defaults,
+    # too: a setting that a later version adds changes no name.
+    told = {name: value for name, value in changed(settings).items() if name not in EXTENDABLE}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]

@@ -41,7 +41,7 @@ def status_of(
     for kind, run in flying:
         if _job(out / run.slug) == (token, kind):
             row = last_row(out / run.slug / "metrics.jsonl") or {}
-            running.append(Running(kind, run.slug, run.config.steps, row))
+            running.append(Running(kind, run.slug, run.settings.training.steps, row))
     ended = [run for run in runs if run.slug in trained or run.slug in failed]
     open_runs = [run for run in runs if run.slug not in trained and run.slug not in failed]
     left = _seconds_left(out, open_runs, ended, sum(job.kind == "train" for job in running))
@@ -75,5 +75,5 @@ def _seconds_left(
         return None
     means = {cell: sum(values) / len(values) for cell, values in pace.items()}
     usual = sum(means.values()) / len(means)
-    seconds = [max(run.config.steps - done[run.slug], 0) * means.get(run.cell, usual) for run in open_runs]
+    seconds = [max(run.settings.training.steps - done[run.slug], 0) * means.get(run.cell, usual) for run in open_runs]
     return max(sum(seconds) / parallel, *seconds)

@@ -140,7 +140,7 @@ class _Sweep:
         }
         if job.kind == "train":
             curves = msgspec.to_builtins(document.curves) if document.curves else None
-            return {**common, "settings": msgspec.to_builtins(job.run.config), "curves": curves}
+            return {**common, "settings": job.run.flat, "curves": curves}
         evaluation = document.evaluation
         splits = evaluation.splits if job.kind == "evaluate" else ("valid",)
         return {
@@ -157,7 +157,7 @@ class _Sweep:
 
 def _cell_of(run: PlannedRun) -> Cell:
     """Runs that only differ in what is selected."""
-    return run.cell, run.config.seed
+    return run.cell, run.settings.training.seed
 
 
 def _outcome(future: Future) -> Outcome:

@@ -55,8 +55,8 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
     """The mean over seeds of the scores of the selected runs; its error is of the seeds where there are several."""
     evaluation, split = experiment.document.evaluation, keys["split"]
     chosen = []
-    for seed in dict.fromkeys(run.config.seed for run in runs):
-        run = selected(out, [run for run in runs if run.config.seed == seed], evaluation)
+    for seed in dict.fromkeys(run.settings.training.seed for run in runs):
+        run = selected(out, [run for run in runs if run.settings.training.seed == seed], evaluation)
         score = run and score_of(out / run.slug, evaluation, split)
         if run and score:
             chosen.append(_evidence(out / run.slug, run, score, evaluation))
@@ -101,7 +101,11 @@ def _evidence(directory: Path, run: PlannedRun, score: Score, evaluation: Evalua
             train_command(score.config, run.slug),
             f"fivo evaluate {run.slug} --split {score.split} --particles {score.particles} "
             f"--repeats {score.repeats} --seed {score.seed}"
-            + (f" --resampling {score.resampling}" if score.resampling != run.config.resampling else ""),
+            + (
+                f" --resampling {score.resampling}"
+                if score.resampling != run.flat.get("resampling", score.resampling)
+                else ""
+            ),
         ],
     }
 

@@ -56,33 +56,31 @@ def _wait_for_lock(directory: str) -> None:
 
 
 def _train(job: dict[str, Any]) -> None:
-    from fivo.evaluation.curves import Curves
-    from fivo.training import build_dataset, make_config, train
+    from fivo._run import prepare
+    from fivo.inference import Curves
+    from fivo.training import Watchers, train
 
-    config = make_config(job["settings"])
-    dataset = build_dataset(config, job["data_dir"])
-    probe = Curves(config, dataset, **job["curves"]) if job["curves"] else None
-    train(config, job["directory"], dataset, probe=probe)
+    plan = prepare(settings=job["settings"], data_dir=job["data_dir"])
+    probe = Curves(plan.settings, plan.dataset, **job["curves"]) if job["curves"] else None
+    train(plan, job["directory"], watchers=Watchers(probe=probe))
 
 
 def _evaluate(job: dict[str, Any]) -> None:
-    from fivo.evaluation import evaluate, open_run
+    from fivo._run import open_run
     from fivo.experiments.excerpts import write_excerpt
     from fivo.experiments.selection import scores_of
-    from fivo.runs import Evaluations, Score
-    from fivo.training.build import bounding_resampling
-    from fivo.training.commit import code_commit
+    from fivo.inference import bounding_options
+    from fivo.runs import Evaluations
+    from fivo.training import code_commit
 
     run = open_run(job["directory"], data_dir=job["data_dir"])
     with run.directory:
         if job["kind"] == "evaluate":
             write_excerpt(run)
-        options = {name: job[name] for name in ("particles", "repeats")}
-        options["resampling"] = bounding_resampling(run.config)
+        options = {name: job[name] for name in ("particles", "repeats")} | bounding_options(run)
         scores = scores_of(run.directory.path)
         for split in job["splits"]:
-            score = evaluate(run, split=split, **options) | {"commit": code_commit()}
-            scores[split] = msgspec.convert(score, Score)
+            scores[split] = msgspec.structs.replace(run.evaluate(split=split, **options), commit=code_commit())
         run.directory.write(Evaluations(scores))
 
 

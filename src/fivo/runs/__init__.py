@@ -17,10 +17,15 @@ from fivo.runs._metrics import Row as Row
 from fivo.runs._metrics import last_row as last_row
 from fivo.runs._records import BoundScore as BoundScore
 from fivo.runs._records import Diagnosis as Diagnosis
+from fivo.runs._records import DiagnosisRow as DiagnosisRow
 from fivo.runs._records import Evaluations as Evaluations
 from fivo.runs._records import Provenance as Provenance
+from fivo.runs._records import Relative as Relative
+from fivo.runs._records import Reported as Reported
 from fivo.runs._records import Result as Result
+from fivo.runs._records import Sandwich as Sandwich
 from fivo.runs._records import Score as Score
+from fivo.runs._records import Verdict as Verdict
 from fivo.runs._sealing import FORMAT as FORMAT
 from fivo.runs._sealing import Record as Record
 from fivo.runs._sealing import encode_record as encode_record

@@ -41,7 +41,7 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best_validation: float | None = None
     seconds: float = 0.0
     compilations: Count = 0
-    unlogged: tuple[tuple[float, ...], ...] = ()
+    unlogged: tuple[dict[str, float], ...] = ()
     """Metrics of the steps since the last line, where a run was paused between two lines."""
 
     @property

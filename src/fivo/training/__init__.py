@@ -1,20 +1,29 @@
-"""Training: a configuration, a dataset and a directory in; a run out."""
+"""Training: the optimizer step, the loop, checkpoints and run directories."""
 
-from fivo.training.build import build_dataset
-from fivo.training.config import TrainConfig, dataset_setting, make_config, read_config
-from fivo.training.loop import train
+from fivo.training.commit import code_commit
+from fivo.training.groups import Update
+from fivo.training.identity import digest, name_of
+from fivo.training.loop import Callback, Event, Stopped, Watchers, train
+from fivo.training.optimizer import Optimizer, adam, own_optimizer
+from fivo.training.plan import Plan, make_plan
 from fivo.training.run_directory import RunDirectory
-from fivo.training.step import Metrics, Trainer, TrainState
+from fivo.training.step import Trainer
 
 __all__ = [
-    "Metrics",
+    "Callback",
+    "Event",
+    "Optimizer",
+    "Plan",
     "RunDirectory",
-    "TrainConfig",
-    "TrainState",
+    "Stopped",
     "Trainer",
-    "build_dataset",
-    "dataset_setting",
-    "make_config",
-    "read_config",
+    "Update",
+    "Watchers",
+    "adam",
+    "code_commit",
+    "digest",
+    "make_plan",
+    "name_of",
+    "own_optimizer",
     "train",
 ]

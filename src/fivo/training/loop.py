@@ -3,19 +3,16 @@
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
-from fivo.data import Dataset
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.runs import Best, Result
-from fivo.training.config import TrainConfig
 from fivo.training.events import EventWriter
-from fivo.training.memory_estimate import check_memory
+from fivo.training.plan import Plan
 from fivo.training.run_directory import RunDirectory
 from fivo.training.session import Session
 from fivo.training.window import Window
@@ -28,40 +25,69 @@ class Stopped(Exception):
     """Training was asked to stop, and a checkpoint of the step that it had reached was saved."""
 
 
+@dataclass(frozen=True)
+class Event:
+    """What a callback is told at every line of metrics."""
+
+    step: int
+    metrics: dict[str, Any]
+    """The line: the bound and what else was measured, with `validation` where the run was validated."""
+    _session: Session = field(repr=False)
+
+    @property
+    def model(self) -> SequenceModel:
+        """The model as trained so far."""
+        return self._session.trainer.model(self._session.state)
+
+
 Report = Callable[[dict[str, Any]], None]
 Probe = Callable[[SequenceModel], dict[str, float]]
+Callback = Callable[[Event], object]
+"""Called with an `Event` at every line of metrics; training ends when one returns True."""
+
+
+@dataclass(frozen=True)
+class Watchers:
+    """Who is told what happens while a run trains, and who may end it."""
+
+    report: Report = lambda row: None
+    compiling: Callable[[str], None] = lambda what: None
+    """Told before something is compiled, which may take a while."""
+    probe: Probe | None = None
+    """What it says of the model is added to the metrics at every validation."""
+    stop: Callable[[], bool] = lambda: False
+    """Asked before every step: once it says yes, a checkpoint is saved and `Stopped` raised."""
+    callbacks: Sequence[Callback] = ()
 
 
 def train(
-    config: TrainConfig,
-    directory: str | os.PathLike,
-    dataset: Dataset,
-    *,
-    override: bool = False,
-    report: Report = lambda row: None,
-    probe: Probe | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> dict[str, Any]:
-    """Train a run to its end, or continue it; returns what `result.json` holds.
+    plan: Plan, directory: str | os.PathLike, *, override: bool = False, watchers: Watchers | None = None
+) -> Result:
+    """Train a run to its end, or continue it.
 
-    Killed at any instant and started again with the same settings, it ends in the same bits, also if a checkpoint was
-    lost or damaged in the meantime. What `probe` says of the model is added to the metrics at every validation. `stop`
-    is asked before every step: once it says yes, a checkpoint is saved and `Stopped` raised.
+    Killed at any instant and started again with the same plan, it ends in the same bits, also if a checkpoint was lost
+    or damaged in the meantime.
+
+    Args:
+        plan: What to train, on what, and how.
+        directory: Where the run is kept.
+        override: Continue a run whose settings were others.
+        watchers: Who is told what happens.
     """
-    check_memory(config, dataset)
+    watchers = Watchers() if watchers is None else watchers
     with RunDirectory(directory) as run:
-        changed = run.check(config, dataset.fingerprint, override=override)
-        session = Session(config, run, dataset)
+        changed = run.check(plan.settings, plan.dataset.fingerprint, override=override)
+        session = Session(plan, run, watchers.compiling)
         session.restore()
         if changed and not session.best_is_kept():
             raise InputError(
                 f"{str(run.best)!r} is lost or damaged; run the command with the old settings, without --override, "
                 "which makes it anew."
             )
-        best = _train(session, report, probe, stop)
+        best = _train(session, watchers)
         if not session.best_is_kept():
             expected, session = best, session.again()
-            best = _train(session, report, probe, stop)
+            best = _train(session, watchers)
             if best != expected:
                 logger.warning(
                     "%r came out otherwise than before (%s, not %s); evaluate it again.", str(run.path), best, expected
@@ -71,78 +97,78 @@ def train(
             steps=progress.step,
             best_step=best.step,
             best_validation=best.validation,
-            stopped_early=progress.step < config.steps,
+            stopped_early=progress.step < session.config.steps,
             seconds=progress.seconds,
             compilations=progress.compilations,
         )
         run.write(result)
-        return msgspec.to_builtins(result)
+        return result
 
 
-def _train(session: Session, report: Report, probe: Probe | None, stop: Callable[[], bool]) -> Best:
+def _train(session: Session, watchers: Watchers) -> Best:
     """Train from where a session stands to the end, with everything on disk agreeing with it first."""
-    run, config = session.run, session.config
+    run = session.run
     if not session.finished:
         # Before the settings change: a kill in between must not leave a result beside settings it is not of.
         run.forget_result()
         run.record_provenance(session.dataset.fingerprint)
-    run.record(config, session.progress.step)
+    run.record(session.plan.settings, session.progress.step)
     session.settle()
     with ExitStack() as stack:
-        reports = [report]
-        if config.tensorboard:
+        reports = [watchers.report]
+        if session.config.tensorboard:
             reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
-        _run_to_end(session, reports, probe, stop)
+        _Loop(session, watchers, reports).run()
     return session.conclude()
 
 
-def _run_to_end(session: Session, reports: list[Report], probe: Probe | None, stop: Callable[[], bool]) -> None:
-    config = session.config
-    started = time.monotonic() - session.progress.seconds
-    saved = time.monotonic()
-    window = Window(session.trainer, session.progress.unlogged)
-    if session.finished and session.progress.unlogged:
-        # No more steps were asked for than until a pause between two lines, so the last one has none yet.
-        _log(session, window, reports, started, probe=probe, validate=True, save=True)
-    while not session.finished:
-        if stop():
-            session.pause(window, time.monotonic() - started)
-            raise Stopped
-        window.metrics.append(session.advance())
-        step = session.progress.step
-        validate = step % config.validate_every == 0 or step == config.steps
-        if not validate and step % config.log_every != 0:
-            continue
-        save = validate or time.monotonic() - saved > CHECKPOINT_SECONDS
-        _log(session, window, reports, started, probe=probe, validate=validate, save=save)
-        saved = time.monotonic() if save else saved
-        window = Window(session.trainer)
+class _Loop:
+    """Steps until the end, a line of metrics every so often."""
 
+    def __init__(self, session: Session, watchers: Watchers, reports: list[Report]) -> None:
+        self.session, self.watchers, self.reports = session, watchers, reports
+        self.started = time.monotonic() - session.progress.seconds
+        self.window = Window(session.trainer, session.progress.unlogged)
+        self.ended = False
+        """Whether a callback has ended it."""
 
-def _log(
-    session: Session,
-    window: Window,
-    reports: list[Report],
-    started: float,
-    *,
-    probe: Probe | None,
-    validate: bool,
-    save: bool,
-) -> None:
-    """Write the line of metrics of a step, then its checkpoint if one is due: what a checkpoint has seen is logged."""
-    step = session.progress.step
-    bad = window.first_bad(step)
-    if bad is not None:
-        raise session.failure(*bad)
-    row = window.row(step)
-    if validate:
-        row["validation"] = session.validate()
-        if probe is not None:
-            row |= probe(session.trainer.model(session.state))
-    row["seconds"] = time.monotonic() - started
-    session.note(seconds=row["seconds"], unlogged=())
-    session.run.append_metrics(row)
-    if save:
-        session.save()
-    for report in reports:
-        report(row)
+    def run(self) -> None:
+        session, config, saved = self.session, self.session.config, time.monotonic()
+        if session.finished and session.progress.unlogged:
+            # No more steps were asked for than until a pause between two lines, so the last one has none yet.
+            self._log(validate=True, save=True)
+        while not session.finished and not self.ended:
+            if self.watchers.stop():
+                session.pause(self.window, time.monotonic() - self.started)
+                raise Stopped
+            self.window.metrics.append(session.advance())
+            step = session.progress.step
+            validate = step % config.validate_every == 0 or step == config.steps
+            if not validate and step % config.log_every != 0:
+                continue
+            save = validate or time.monotonic() - saved > CHECKPOINT_SECONDS
+            self._log(validate=validate, save=save)
+            saved = time.monotonic() if save else saved
+            self.window = Window(session.trainer)
+
+    def _log(self, *, validate: bool, save: bool) -> None:
+        """Write the line of a step, then its checkpoint if one is due: what a checkpoint has seen is logged."""
+        session, step = self.session, self.session.progress.step
+        bad = self.window.first_bad(step)
+        if bad is not None:
+            raise session.failure(*bad)
+        row = self.window.row(step)
+        if validate:
+            row["validation"] = session.validate()
+            if self.watchers.probe is not None:
+                row |= self.watchers.probe(session.trainer.model(session.state))
+        row["seconds"] = time.monotonic() - self.started
+        session.note(seconds=row["seconds"], unlogged=())
+        session.run.append_metrics(row)
+        event = Event(step, row, session)
+        answers = [callback(event) for callback in self.watchers.callbacks]
+        self.ended = True in answers
+        if save or self.ended:
+            session.save()
+        for report in self.reports:
+            report(row)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
-import msgspec
 
+from fivo._building import build_emission, model_with
 from fivo.data import Dataset
 from fivo.errors import InputError
-from fivo.training.build import build_emission, model_with
-from fivo.training.config import TrainConfig
+from fivo.settings import ELBO, Settings, flattened, make_settings
 
 COPIES = 5
 """Of the parameters: the model's own, those trained, their gradient, and two moments of Adam."""
@@ -27,31 +26,33 @@ MEMORY_GROUP = ("memory.max", "memory.current", "file", "shmem")
 OLDER_MEMORY_GROUP = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem")
 
 
-def check_memory(config: TrainConfig, dataset: Dataset) -> None:
-    """Refuse settings that cannot fit; names the one that would save most if it were smaller."""
+def check_memory(settings: Settings, dataset: Dataset) -> None:
+    """Refuse settings of a model that cannot fit; names the one that would save most if it were smaller."""
     available = available_memory()
-    needed = estimate_memory(config, dataset)
+    needed = estimate_memory(settings, dataset)
     if available is None or needed <= available:
         return
-    smaller = {name: estimate_memory(msgspec.structs.replace(config, **{name: 1}), dataset) for name in BLAMED}
+    blamed = [name for name in BLAMED if name != "particles" or settings.particles is not None]
+    smaller = {name: estimate_memory(make_settings({name: 1}, settings), dataset) for name in blamed}
     name = min(smaller, key=smaller.__getitem__)
     raise InputError(
-        f"training with {name}={getattr(config, name)} takes at least {shown(needed)} of memory, but only "
+        f"training with {name}={flattened(settings)[name]} takes at least {shown(needed)} of memory, but only "
         f"{shown(available)} is available; use a smaller --{name.replace('_', '-')}."
     )
 
 
-def estimate_memory(config: TrainConfig, dataset: Dataset) -> int:
+def estimate_memory(settings: Settings, dataset: Dataset) -> int:
     """Bytes of the model, the optimizer and one step, estimated from below; nothing is allocated."""
     emission = build_emission(dataset)
-    model = eqx.filter_eval_shape(lambda key: model_with(emission, config, key=key), jax.random.key(0))
+    model = eqx.filter_eval_shape(lambda key: model_with(emission, settings, key=key), jax.random.key(0))
     leaves = (leaf for leaf in jax.tree.leaves(model) if hasattr(leaf, "shape"))
     parameters = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
     longest = int(dataset.lengths("train").max())
-    observed = config.sequences_per_step * longest * dataset.dimension
+    observed = settings.sequences_per_step * longest * dataset.dimension
     # The gradient of the ELBO may be summed over batches that are as small as this.
-    samples = 1 if config.bound == "elbo" else config.particles
-    kept = config.batch_size * samples * longest * (UNITS * config.hidden + ENTRIES * dataset.dimension)
+    samples = 1 if isinstance(settings.bound, ELBO) else settings.particles or 1
+    units = UNITS * getattr(settings.model, "hidden", 0) + ENTRIES * dataset.dimension
+    kept = settings.training.batch_size * samples * longest * units
     return COPIES * parameters + FLOAT * (observed + kept)
 
 

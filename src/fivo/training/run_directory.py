@@ -1,47 +1,41 @@
-"""A run's directory as training sees it: its settings are a `TrainConfig`, which may change only where that is safe."""
+"""A run's directory as training sees it: its settings are typed, and may change only where that is safe."""
 
 import platform
 from importlib.metadata import version
+from typing import Any
 
 import msgspec
 
 from fivo import __version__, runs
 from fivo.errors import InputError
 from fivo.runs import Provenance, Result
+from fivo.settings import EXTENDABLE, Settings, from_record
 from fivo.training.commit import code_commit
-from fivo.training.config import TrainConfig, make_config
-
-EXTENDABLE = {"steps", "patience", "log_every", "tensorboard"}
-"""Settings that a run may be continued with changed: they leave what was already computed as it is."""
 
 
 class RunDirectory(runs.RunDirectory):
     """The files of a training run; hold it as a context manager to write."""
 
-    def config(self) -> TrainConfig:
+    def config(self) -> Settings:
         """The settings of the run."""
-        return make_config(self.settings())
+        return from_record(self.settings(), repr(str(self.config_path)))
 
     def fingerprint(self) -> str:
         """Of the data that the run was trained on."""
         return self.provenance().dataset_fingerprint
 
-    def check(self, config: TrainConfig, fingerprint: str, *, override: bool) -> bool:
+    def check(self, config: Settings, fingerprint: str, *, override: bool) -> bool:
         """Refuse to continue a run on other data or, unless overridden, with other settings; whether they change."""
         if not self.exists():
             self._check_nothing_is_left()
             return False
         changed = self._changes(config)
         if changed and not override:
-            name = changed[0]
-            was, now = getattr(self.config(), name), getattr(config, name)
-            raise InputError(
-                f"{str(self.path)!r} holds a run with {name}={was!r} where {now!r} was asked for; choose another "
-                "--out, or pass --override to continue it with the new setting."
-            )
+            raise InputError(_refusal(str(self.path), *changed[0]))
         if self.fingerprint() != fingerprint:
             raise InputError(
-                f"{str(self.path)!r} was trained on other data than {config.dataset!r} now is; choose another --out."
+                f"{str(self.path)!r} was trained on other data than {config.data.dataset!r} now is; choose another "
+                "--out."
             )
         return bool(changed)
 
@@ -51,18 +45,20 @@ class RunDirectory(runs.RunDirectory):
         versions = {"fivo": __version__} | {name: version(name) for name in names}
         self.write(Provenance(fingerprint, code_commit(), platform.python_version(), versions))
 
-    def record(self, config: TrainConfig, step: int) -> None:
+    def record(self, config: Settings, step: int) -> None:
         """Write down the settings that the run is continued with from a step on."""
         changed_at = list(self.identity().changed_at) if self.exists() else []
         if step and self.exists() and self._changes(config):
             changed_at.append(step)
         self.write_settings(msgspec.to_builtins(config), changed_at)
 
-    def _changes(self, config: TrainConfig) -> list[str]:
-        """The settings that would make another run of this one."""
-        old = self.config()
-        names = [name for name in TrainConfig.__struct_fields__ if name not in EXTENDABLE]
-        return [name for name in names if getattr(old, name) != getattr(config, name)]
+    def _changes(self, config: Settings) -> list[tuple[str, Any, Any]]:
+        """The settings that would make another run of this one: name, old and new value."""
+        old, new = _named(self.config()), _named(config)
+        # A cosine goes down over the steps, so that more of them are another schedule.
+        extendable = EXTENDABLE - ({"steps"} if new.get("schedule") == "cosine" else set())
+        names = [name for name in {**old, **new} if name not in extendable]
+        return [(name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)]
 
     def _check_nothing_is_left(self) -> None:
         """Refuse to start where another run has lost its settings; its provenance is written before them."""
@@ -72,3 +68,27 @@ class RunDirectory(runs.RunDirectory):
                 f"{str(self.path)!r} holds a run that has lost its settings ({self.config_path.name}); restore the "
                 "file from a copy, or choose another --out."
             )
+
+
+def _named(settings: Settings) -> dict[str, Any]:
+    """Every setting by its own name, and the kinds of the sections by the sections' names."""
+    named: dict[str, Any] = {}
+    for section, content in msgspec.to_builtins(settings).items():
+        if section in ("updates", "own"):
+            named[section] = content
+            continue
+        for name, value in content.items():
+            named[section if name == "kind" else name] = value
+    return named
+
+
+def _refusal(path: str, name: str, was: Any, now: Any) -> str:
+    """Why a run is not continued, in one sentence."""
+    end = "choose another --out, or pass --override to continue it all the same."
+    for part in ("model", "bound", "optimizer"):
+        if name == f"{part}_digest":
+            what = "structure, shapes or types" if part == "optimizer" else "structure, shapes, types or first values"
+            return f"{path!r} holds a run with another {part}, of other {what}; {end}"
+    if name == "own":
+        return f"{path!r} holds a run with config={was!r:.60} where {now!r:.60} was given; {end}"
+    return f"{path!r} holds a run with {name}={was!r} where {now!r} was asked for; {end}"

@@ -2,21 +2,23 @@
 
 import logging
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import msgspec
 
 from fivo import serialization
+from fivo._scoring import device_batch, nats_per_step, score, scoring_plan
 from fivo.batch import Batch
 from fivo.data import Batches, Dataset
 from fivo.errors import InputError
 from fivo.files import DamagedError
 from fivo.runs import Best, Progress
-from fivo.training.build import build_model, training_bound, validation_bound, validation_particles
-from fivo.training.config import TrainConfig
+from fivo.settings import Adam, Settings
+from fivo.training.groups import MAIN
+from fivo.training.plan import Plan, run_keys, validation_particles
 from fivo.training.run_directory import RunDirectory
-from fivo.training.scoring import device_batch, nats_per_step, score, scoring_plan
 from fivo.training.step import Metrics, Trainer
 from fivo.training.window import Window
 
@@ -28,39 +30,53 @@ logger = logging.getLogger(__name__)
 
 
 class Session:
-    """A pure function of settings and step: the batches and keys of a step depend on nothing that came before."""
+    """A pure function of plan and step: the batches and keys of a step depend on nothing that came before."""
 
-    def __init__(self, config: TrainConfig, run: RunDirectory, dataset: Dataset) -> None:
-        self.config, self.run, self.dataset = config, run, dataset
-        model_key, self.key, self.validation_key = jax.random.split(jax.random.key(config.seed), 3)
-        model = build_model(config, dataset, key=model_key)
-        self.trainer = Trainer(model, training_bound(config), config.learning_rate, weight_decay=config.weight_decay)
+    def __init__(self, plan: Plan, run: RunDirectory, compiling: Callable[[str], None] = lambda what: None) -> None:
+        self.plan, self.run, self.compiling = plan, run, compiling
+        self.config, self.dataset = plan.settings.training, plan.dataset
+        _, self.key, self.validation_key = run_keys(plan.settings)
+        self.trainer = Trainer(
+            plan.model,
+            plan.bound,
+            plan.optimizer,
+            average=self.config.average,
+            updates=plan.updates,
+            compiling=lambda: compiling("a training step"),
+        )
         self.state = self.trainer.start()
         self.progress = Progress()
         self.saved_step = 0
-        self.batches = micro_batches(config, dataset)
-        self.validation_plan = scoring_plan(dataset.lengths("valid"), validation_particles(config), passes=PASSES)
+        self.batches = micro_batches(plan.settings, plan.dataset)
+        particles = validation_particles(plan.settings)
+        self.validation_plan = scoring_plan(plan.dataset.lengths("valid"), particles, passes=PASSES)
 
     def advance(self) -> Metrics:
         """One optimizer step."""
         step = self.progress.step
         known = self.trainer.compilations
-        self.state, metrics = self.trainer(self.state, self.step_batches(step), jax.random.fold_in(self.key, step))
+        key = jax.random.fold_in(self.key, step)
+        self.state, metrics = self.trainer(self.state, self.step_batches(step), key, step)
         compilations = self.progress.compilations + self.trainer.compilations - known
         self.note(step=step + 1, compilations=compilations)
         return metrics
 
     def step_batches(self, step: int) -> list[Batch]:
         """The micro-batches of a step."""
-        per_step = self.config.sequences_per_step // self.batches.batch_size
+        per_step = self.plan.settings.sequences_per_step // self.batches.batch_size
         chosen = (self.batches[step * per_step + i] for i in range(per_step))
         return [device_batch(self.dataset.splits["train"], indices, length) for indices, length in chosen]
 
     def validate(self) -> float:
         """The run's own bound on the validation split, noted if it is the best so far."""
+        if self.progress.best_validation is None:
+            self.compiling("validation")
+        validation = self.plan.validation
+        if validation is self.plan.bound:
+            validation = self.trainer.trained_bound(self.state)
         values = score(
             self.trainer.model(self.state),
-            validation_bound(self.config),
+            validation,
             self.dataset.splits["valid"],
             self.validation_plan,
             key=self.validation_key,
@@ -151,28 +167,39 @@ class Session:
                 f"step {changed_at[0]}; restore it from a copy, or train in another --out."
             )
         logger.warning("%s is lost or damaged; the run is trained again from the beginning, to the same bits.", where)
-        return Session(self.config, self.run, self.dataset)
+        return Session(self.plan, self.run, self.compiling)
 
     def failure(self, what: str, step: int) -> InputError:
         """The sentence for a run that cannot go on."""
         return InputError(
             f"the {what} became NaN or infinite at step {step}; the run is kept as it was at step {self.saved_step}: "
-            f"go on with another setting, say --learning-rate {self.config.learning_rate / 3:.1e} --override."
+            f"go on with another setting, {self._advice()}."
         )
+
+    def best_arrays(self) -> dict[str, Any]:
+        """What the best checkpoint holds: the parameters of the model and of the bound."""
+        return {"model": self.trainer.parameters(self.state), "bound": self.state.parameters[MAIN]["bound"]}
+
+    def _advice(self) -> str:
+        optimizer = self.plan.settings.optimizer
+        if isinstance(optimizer, Adam):
+            return f"say --learning-rate {optimizer.learning_rate / 3:.1e} --override"
+        return "say an optimizer with a smaller learning rate, and override=True"
 
     def _keep_best(self) -> None:
         """Write the best checkpoint if this is its step."""
         best = self.progress.best
         if best is not None and best.step == self.progress.step:
-            self.run.write_best(serialization.to_arrays(self.state.parameters), best)
+            self.run.write_best(serialization.to_arrays(self.best_arrays()), best)
 
 
-def micro_batches(config: TrainConfig, dataset: Dataset) -> Batches:
+def micro_batches(settings: Settings, dataset: Dataset) -> Batches:
     """Batches of similar lengths: as large as the step's sequences allow without padding more than 15 %."""
     lengths = dataset.lengths("train")
-    for size in range(min(config.sequences_per_step, len(lengths)), config.batch_size, -1):
-        if config.sequences_per_step % size == 0:
-            candidate = Batches(lengths, size, config.seed)
+    wanted, smallest, seed = settings.sequences_per_step, settings.training.batch_size, settings.training.seed
+    for size in range(min(wanted, len(lengths)), smallest, -1):
+        if wanted % size == 0:
+            candidate = Batches(lengths, size, seed)
             if candidate.waste(epochs=4) < MAX_WASTE:
                 return candidate
-    return Batches(lengths, config.batch_size, config.seed)
+    return Batches(lengths, smallest, seed)

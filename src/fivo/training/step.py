@@ -1,9 +1,8 @@
-"""One optimizer step: the gradient of -mean(log p̂_b / T_b), summed over micro-batches, and Adam."""
+"""One optimizer step: the gradient of -mean(log p̂_b / T_b), summed over micro-batches, and what an objective adds."""
 
 import time
-from collections.abc import Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,91 +10,151 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from fivo._scoring import compiler_options, evidence_of
 from fivo.batch import Batch
-from fivo.bounds import Bound, BoundResult, learned
+from fivo.bounds import Bound, BoundInfo, learned
+from fivo.errors import InputError
 from fivo.models import SequenceModel
-from fivo.training.compiling import compiler_options
+from fivo.training.groups import (
+    MAIN,
+    Average,
+    TrainState,
+    Update,
+    remembered_of,
+    strong_copy,
+    trainable,
+    trained_of,
+    whole_model,
+    with_parameters,
+)
+from fivo.training.optimizer import Optimizer
 
-
-class Metrics(NamedTuple):
-    """Averages over the sequences of a step, in nats per timestep where they are nats."""
-
-    bound: Float[Array, ""]
-    kl: Float[Array, ""]
-    ess: Float[Array, ""]
-    resampling_rate: Float[Array, ""]
-    gradient_norm: Float[Array, ""]
-
-
-class TrainState(NamedTuple):
-    """What a step changes: plain pytrees of arrays."""
-
-    parameters: PyTree
-    optimizer: PyTree
-    bound: PyTree = None
-    """The arrays of the bound itself, which a moving average among its settings changes; mostly none."""
+Metrics = dict[str, Float[Array, ""]]
+"""Averages over the sequences of a step, in nats per timestep where they are nats."""
+METRICS = ("bound", "kl", "ess", "resampling_rate", "gradient_norm")
+"""The order in which they are written."""
 
 
 class Trainer:
-    """The compiled training step of a model's structure, a bound and Adam; compiles once per batch shape.
+    """The compiled training step of a model's structure, a bound and an optimizer; compiles once per batch shape.
 
     The buffers of the state given to a step are reused for the one it returns.
+
+    Args:
+        model: The untrained model.
+        bound: What is maximised. Float arrays in it are trained too, but for those of its `gradient`.
+        optimizer: How the parameters follow.
+        average: Decay of the moving average of the parameters; 0 keeps none.
+        updates: Further losses.
+        compiling: Called before a program is compiled for a new shape of batch.
     """
 
-    def __init__(self, model: SequenceModel, bound: Bound, learning_rate: float, *, weight_decay: float = 0.0) -> None:
-        self.template = model
-        self.bound = bound
-        self.adam = optax.scale_by_adam()
-        # An argument of the programs, not a constant in them: runs of other rates find them compiled.
-        self.learning_rate = jnp.asarray(learning_rate, jnp.float32)
-        self.weight_decay = weight_decay
+    def __init__(
+        self,
+        model: SequenceModel,
+        bound: Bound,
+        optimizer: Optimizer,
+        *,
+        average: float = 0.0,
+        updates: Sequence[Update] = (),
+        compiling: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.template, self.bound, self.optimizer = model, bound, optimizer
+        self.average_decay, self.updates = average, tuple(updates)
+        self.compiling = compiling
         self.compilations = 0
         """Batch shapes that a gradient was compiled for."""
         self.compiling_seconds = 0.0
+        self._shapes: set[Any] = set()
+        self._masks = {update.name: update.mask(trainable(model)) for update in self.updates}
+        if len(self._masks) < len(self.updates):
+            raise InputError("every update must have a name of its own.")
         options = compiler_options()
         self._whole_step = jax.jit(self._step, donate_argnums=0, compiler_options=options)
         self._accumulate = jax.jit(self._add_gradient, donate_argnums=1, compiler_options=options)
         self._update = jax.jit(self._apply, donate_argnums=0, compiler_options=options)
-        self._nothing = jax.jit(nothing)
+        self._nothing: Callable[[], Outcome] | None = None
 
     def start(self) -> TrainState:
         """The state of the untrained model."""
         # Copies: a step reuses the buffers, and the model's own stay the caller's.
-        parameters = jax.tree.map(strong_copy, trainable(self.template))
-        bound = jax.tree.map(strong_copy, eqx.filter(self.bound, eqx.is_array))
-        return TrainState(parameters, self.adam.init(parameters), bound)
+        whole = jax.tree.map(strong_copy, trainable(self.template))
+        groups: dict[str, PyTree] = {name: eqx.filter(whole, mask) for name, mask in self._masks.items()}
+        rest = whole
+        for mask in self._masks.values():
+            rest = eqx.filter(rest, mask, inverse=True)
+        groups[MAIN] = {"model": rest, "bound": jax.tree.map(strong_copy, trained_of(self.bound))}
+        optimizers = {update.name: update.optimizer.init(groups[update.name]) for update in self.updates}
+        optimizers[MAIN] = self.optimizer.rule.init(groups[MAIN])
+        memory = jax.tree.map(strong_copy, remembered_of(self.bound))
+        average = Average(jnp.zeros(()), jax.tree.map(jnp.copy, whole)) if self.average_decay else None
+        return TrainState(groups, optimizers, memory, average)
+
+    def parameters(self, state: TrainState) -> PyTree:
+        """The model's parameters as trained so far: their average, where one is kept."""
+        return whole_model(state.parameters) if state.average is None else state.average.parameters
 
     def model(self, state: TrainState) -> SequenceModel:
         """The model as trained so far."""
-        return with_parameters(self.template, state.parameters)
+        return with_parameters(self.template, self.parameters(state))
 
-    def __call__(self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
-        """The state after one step over all micro-batches, which are of one size."""
+    def trained_bound(self, state: TrainState) -> Bound:
+        """The bound with its parameters as trained so far."""
+        return eqx.combine(state.parameters[MAIN]["bound"], state.memory, self.bound)
+
+    def __call__(
+        self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""], step: int
+    ) -> tuple[TrainState, Metrics]:
+        """The state after one step, the `step`-th from 0, over all micro-batches, which are of one size."""
+        shapes = tuple(tuple(leaf.shape for leaf in jax.tree.leaves(batch)) for batch in batches[:1])
+        if shapes not in self._shapes:
+            self._shapes.add(shapes)
+            self.compiling()
         known, started = self.compilations, time.monotonic()
-        outcome = self._take(state, batches, key)
+        rate = jnp.asarray(self.optimizer.learning_rate(step), jnp.float32)
+        outcome = self._take(state, batches, key, rate)
         if self.compilations > known:
             self.compiling_seconds += time.monotonic() - started
         return outcome
 
-    def _take(self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""]) -> tuple[TrainState, Metrics]:
+    def _take(
+        self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""], rate: Float[Array, ""]
+    ) -> tuple[TrainState, Metrics]:
         if len(batches) == 1:
-            return self._whole_step(state, batches[0], key, self.learning_rate)
-        total = self._nothing(state)
+            return self._whole_step(state, batches[0], key, rate)
+        total = self._zeros(state, batches[0], key)
         for index, batch in enumerate(batches):
-            total = self._accumulate((state.parameters, state.bound), total, batch, jax.random.fold_in(key, index))
-        return self._update(state, total, len(batches), self.learning_rate)
+            total = self._accumulate((state.parameters, state.memory), total, batch, jax.random.fold_in(key, index))
+        return self._update(state, total, len(batches), rate, batches[0] if self.updates else None, key)
+
+    def _zeros(self, state: TrainState, batch: Batch, key: Key[Array, ""]) -> "Outcome":
+        """What no batch has to say."""
+        if self._nothing is None:
+            known = self.compilations
+            shapes = jax.eval_shape(self._gradient, (state.parameters, state.memory), batch, key)
+            self.compilations = known
+            self._nothing = jax.jit(lambda: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
+        return self._nothing()
 
     def _gradient(self, now: tuple[PyTree, PyTree], batch: Batch, key: Key[Array, ""]) -> "Outcome":
         self.compilations += 1  # runs when traced, which is once per shape
-        parameters, bound = now[0], eqx.combine(now[1], self.bound)
-        loss = partial(negative_bound, self.template, bound, batch, key)
-        gradient, result = jax.grad(loss, has_aux=True)(parameters)
-        return Outcome(gradient, summarise(result, batch), eqx.filter(learned(bound, result, batch), eqx.is_array))
+        groups, memory = now
+        others = {name: group for name, group in groups.items() if name != MAIN}
+
+        def loss(main: PyTree) -> tuple[Float[Array, ""], tuple[Metrics, PyTree]]:
+            model = with_parameters(self.template, whole_model({**others, MAIN: main}))
+            bound = eqx.combine(main["bound"], memory, self.bound)
+            result = bound(model, batch, key=key)
+            following = remembered_of(learned(bound, result, batch))
+            return -jnp.mean(evidence_of(result) / batch.lengths), (summarise(result, batch), following)
+
+        gradient, (metrics, following) = jax.grad(loss, has_aux=True)(groups[MAIN])
+        return Outcome(gradient, metrics, following)
 
     def _step(
-        self, state: TrainState, batch: Batch, key: Key[Array, ""], learning_rate: Float[Array, ""]
+        self, state: TrainState, batch: Batch, key: Key[Array, ""], rate: Float[Array, ""]
     ) -> tuple[TrainState, Metrics]:
-        return self._apply(state, self._gradient((state.parameters, state.bound), batch, key), 1, learning_rate)
+        return self._apply(state, self._gradient((state.parameters, state.memory), batch, key), 1, rate, batch, key)
 
     def _add_gradient(
         self, now: tuple[PyTree, PyTree], total: "Outcome", batch: Batch, key: Key[Array, ""]
@@ -107,68 +166,75 @@ class Trainer:
         state: TrainState,
         total: "Outcome",
         count: int | Int[Array, ""],
-        learning_rate: Float[Array, ""],
+        rate: Float[Array, ""],
+        batch: Batch | None,
+        key: Key[Array, ""],
     ) -> tuple[TrainState, Metrics]:
-        gradient, metrics, bound = jax.tree.map(lambda leaf: leaf / count, total)
-        metrics = metrics._replace(gradient_norm=optax.tree.norm(gradient))
-        directions, optimizer = self.adam.update(gradient, state.optimizer)
-        if self.weight_decay:
-            directions = jax.tree.map(lambda d, leaf: d + self.weight_decay * leaf, directions, state.parameters)
-        parameters = jax.tree.map(
-            lambda leaf, direction: leaf - learning_rate.astype(leaf.dtype) * direction, state.parameters, directions
-        )
-        return TrainState(parameters, optimizer, bound), metrics
+        gradient, metrics, memory = jax.tree.map(lambda leaf: leaf / count, total)
+        metrics = metrics | {"gradient_norm": optax.tree.norm(gradient)}
+        main = state.parameters[MAIN]
+        changes, optimizer = self.optimizer.rule.update(gradient, state.optimizers[MAIN], main, learning_rate=rate)
+        groups = {**state.parameters, MAIN: optax.apply_updates(main, changes)}
+        optimizers = {**state.optimizers, MAIN: optimizer}
+        for number, update in enumerate(self.updates):
+            value = self._descend(update, groups, optimizers, batch, jax.random.fold_in(key, 1 + number))
+            metrics[f"{update.name}_loss"] = value
+        average = state.average
+        if average is not None:
+            average = average.after(whole_model(groups), self.average_decay)
+        return TrainState(groups, optimizers, memory, average), metrics
+
+    def _descend(
+        self,
+        update: Update,
+        groups: dict[str, PyTree],
+        optimizers: dict[str, PyTree],
+        batch: Batch | None,
+        key: Key[Array, ""],
+    ) -> Float[Array, ""]:
+        """Take an update's steps, in place; returns the last loss."""
+        value = jnp.zeros(())
+        for repeat in range(update.repeats):
+            data_key, loss_key = jax.random.split(jax.random.fold_in(key, repeat))
+            model = with_parameters(self.template, whole_model(groups))
+            data = jax.lax.stop_gradient(update.data(model, batch, key=data_key))
+            mine = groups[update.name]
+
+            def loss(group: PyTree, data: Any = data, loss_key: Any = loss_key) -> Float[Array, ""]:
+                model = with_parameters(self.template, whole_model({**groups, update.name: group}))
+                return update.loss(model, data, key=loss_key)
+
+            value, gradient = jax.value_and_grad(loss)(mine)
+            changes, optimizers[update.name] = update.optimizer.update(gradient, optimizers[update.name], mine)
+            groups[update.name] = optax.apply_updates(mine, changes)
+        return value
 
 
 class Outcome(NamedTuple):
-    """What a batch has to say: the gradient, metrics, and the bound's arrays for the next step."""
+    """What a batch has to say: the gradient, metrics, and what the bound remembers for the next step."""
 
     gradient: PyTree
     metrics: Metrics
-    bound: PyTree
+    memory: PyTree
 
 
-def trainable(model: SequenceModel) -> PyTree:
-    """The float arrays of a model; statistics of the data are constants, and not among them."""
-    return eqx.filter(model, eqx.is_inexact_array)
-
-
-def strong_copy(leaf: Array) -> Array:
-    """A copy whose type is not weak: a step returns strong types, and would be compiled again for them."""
-    return jnp.array(leaf, leaf.dtype)
-
-
-def with_parameters(model: SequenceModel, parameters: PyTree) -> SequenceModel:
-    """The model with other float arrays."""
-    return eqx.combine(parameters, model)
-
-
-def nothing(state: TrainState) -> Outcome:
-    """What no batch has to say."""
-    gradient, bound = jax.tree.map(jnp.zeros_like, (state.parameters, state.bound))
-    return Outcome(gradient, Metrics(*(jnp.zeros(()) for _ in Metrics._fields)), bound)
-
-
-def negative_bound(
-    template: SequenceModel, bound: Bound, batch: Batch, key: Key[Array, ""], parameters: PyTree
-) -> tuple[Float[Array, ""], BoundResult]:
-    """-mean over the batch of (log p̂_b / T_b)."""
-    result = bound(with_parameters(template, parameters), batch, key=key)
-    return -jnp.mean(result.log_evidence / batch.lengths), result
-
-
-def summarise(result: BoundResult, batch: Batch) -> Metrics:
-    """What is logged of a batch; the gradient's norm is filled in once the whole gradient is known."""
-    info, lengths = result.info, batch.lengths
-    active = jnp.arange(info.ess.shape[1])[None, :] < lengths[:, None]
+def summarise(result: Any, batch: Batch) -> Metrics:
+    """What is logged of a batch: the bound and, of bounds that say more, what happened along time."""
+    lengths = batch.lengths
+    info = getattr(result, "info", None)
+    metrics = {"bound": jnp.mean(evidence_of(result) / lengths)}
+    if not isinstance(info, BoundInfo):
+        return metrics
+    steps = info.ess.shape[1]
+    # Along temperatures, or with one entry for a whole trajectory, all of them count.
+    counted = lengths if steps == batch.observations.shape[1] else jnp.full_like(lengths, steps)
+    active = jnp.arange(steps)[None, :] < counted[:, None]
 
     def average(values: Float[Array, "batch time"]) -> Float[Array, ""]:
-        return jnp.mean(jnp.sum(jnp.where(active, values, 0), axis=1) / lengths)
+        return jnp.mean(jnp.sum(jnp.where(active, values, 0), axis=1) / counted)
 
-    return Metrics(
-        bound=jnp.mean(result.log_evidence / lengths),
-        kl=average(info.kl),
-        ess=average(info.ess),
-        resampling_rate=average(info.resampled.astype(info.ess.dtype)),
-        gradient_norm=jnp.zeros((), info.ess.dtype),
-    )
+    return metrics | {
+        "kl": average(info.kl),
+        "ess": average(info.ess),
+        "resampling_rate": average(info.resampled.astype(info.ess.dtype)),
+    }

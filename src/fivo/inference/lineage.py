@@ -8,8 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from fivo.batch import Batch
 from fivo.errors import InputError
-from fivo.evaluation.diagnosis import filter_of
-from fivo.evaluation.run import Run
+from fivo.inference.trained import Trained, filter_of
 from fivo.smc import ParticleFilter
 
 
@@ -21,7 +20,7 @@ class Lineage(NamedTuple):
     resampled: Bool[np.ndarray, " time"]
 
 
-def trace_lineage(run: Run, split: str, index: int, *, num_particles: int = 12, seed: int = 0) -> Lineage:
+def trace_lineage(run: Trained, split: str, index: int, *, num_particles: int = 12, seed: int = 0) -> Lineage:
     """Run the filter of a run once on one of its sequences."""
     sequences = run.dataset.splits.get(split, ())
     if not 0 <= index < len(sequences):

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from fivo.cli.output import console, note, printable, say
+from fivo._terminal.output import console, note, printable, say
+from fivo.runs import Result
 
 QUIET_SECONDS = 10.0
 
@@ -48,6 +49,13 @@ class Bar:
             note(f"{self.label} {done}{of}" + (f", {detail}" if detail else ""))
             self.spoke = now
 
+    def say(self, detail: str) -> None:
+        """Show what takes time just now, beside how much is done."""
+        self.progress.update(self.task, note=detail, description=printable(self.label))
+        if not self.live:
+            note(f"{self.label}: {detail}")
+            self.spoke = time.monotonic()
+
     def _left(self, done: int, rate: float | None) -> str:
         now = time.monotonic()
         if self.first is None or done < self.first[0]:
@@ -76,11 +84,15 @@ class TrainingProgress(Bar):
             detail += f", validation {self.validation:.3f}"
         self.update(row["step"], rate=rate, detail=detail)
 
+    def compiling(self, what: str) -> None:
+        """Say that something is being compiled, which takes seconds to minutes."""
+        self.say(f"compiling {what}")
 
-def summary(out: Path, result: dict[str, Any]) -> None:
+
+def summary(out: Path, result: Result) -> None:
     """Say what training ended with."""
-    why = "stopped early (no improvement)" if result["stopped_early"] else "done"
+    why = "stopped early (no improvement)" if result.stopped_early else "done"
     say(
-        f"{why} after {result['steps']} steps and {result['seconds']:.0f} s; best validation bound "
-        f"{result['best_validation']:.4f} nats per step at step {result['best_step']}; everything is in {out}"
+        f"{why} after {result.steps} steps and {result.seconds:.0f} s; best validation bound "
+        f"{result.best_validation:.4f} nats per step at step {result.best_step}; everything is in {out}"
     )

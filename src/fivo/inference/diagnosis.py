@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,24 +10,24 @@ import msgspec
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from fivo._scoring import compiler_options, device_batch, scoring_plan
 from fivo.batch import Batch
 from fivo.bounds import sandwich
 from fivo.data import SPLITS
 from fivo.errors import InputError
-from fivo.evaluation.run import Run
-from fivo.evaluation.verdict import judge
+from fivo.inference.trained import Trained, filter_of
+from fivo.inference.verdict import judge
 from fivo.models import SequenceModel, simulate
-from fivo.resampling import ESSBelow, Never
+from fivo.runs import Diagnosis, DiagnosisRow, Sandwich
+from fivo.settings import flattened
 from fivo.smc import ParticleFilter, lineages
-from fivo.training.compiling import compiler_options
-from fivo.training.scoring import device_batch, scoring_plan
 
 PARTICLES = (4, 16, 64, 256)
 MOST_PARTICLES_AT_ONCE = 2**14
 
 
 def diagnose(
-    run: Run,
+    run: Trained,
     *,
     particles: Sequence[int] = PARTICLES,
     split: str = "test",
@@ -36,7 +35,7 @@ def diagnose(
     repeats: int = 8,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> dict[str, Any]:
+) -> Diagnosis:
     """The diagnosis of a run on some sequences of a split, evenly chosen; everything that `fivo diagnose` shows."""
     if split not in SPLITS:
         raise InputError(f"got split {split!r} where one of {', '.join(SPLITS)} was expected.")
@@ -53,16 +52,9 @@ def diagnose(
         seed=seed,
         progress=progress,
     )
-    about = {"split": split, "sequences": chosen.tolist(), "seed": seed, "steps": run.step}
-    return {**about, **found, "config": msgspec.to_builtins(run.config)}
-
-
-def filter_of(run: Run) -> ParticleFilter:
-    """A run's own filter; runs trained with the ELBO or IWAE never resample."""
-    config = run.config
-    if config.bound == "fivo":
-        return ParticleFilter(config.particles, config.resampling, ESSBelow(config.ess_threshold))
-    return ParticleFilter(1 if config.bound == "elbo" else config.particles, criterion=Never())
+    return msgspec.structs.replace(
+        found, split=split, sequences=chosen.tolist(), steps=run.step, config=flattened(run.settings)
+    )
 
 
 def diagnose_model(
@@ -74,7 +66,7 @@ def diagnose_model(
     repeats: int = 8,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> dict[str, Any]:
+) -> Diagnosis:
     """The diagnosis of any model on given sequences [time, dim], with the filter that it was trained with."""
     if not particles or min(particles) < 1:
         raise InputError(f"got particles {list(particles)} where whole numbers of at least 1 were expected.")
@@ -85,22 +77,30 @@ def diagnose_model(
     rows = []
     for rung, num_particles in enumerate(ladder):
         larger = ParticleFilter(num_particles, pf.resampling, pf.criterion)
-        row = _on_data(larger, model, sequences, repeats, keys[rung, 0])
-        row["sandwich"] = _on_simulations(larger, model, sequences, repeats, keys[rung, 1])
-        rows.append(row)
+        around = _on_simulations(larger, model, sequences, repeats, keys[rung, 1])
+        rows.append(_on_data(larger, model, sequences, repeats, keys[rung, 0], around))
         progress(rung + 1, len(ladder))
-    verdict = judge(rows, pf.num_particles)
-    return {
-        "own_particles": pf.num_particles,
-        "repeats": repeats,
-        "rows": rows,
-        "verdict": {"culprit": verdict.culprit, "sentences": verdict.sentences},
-    }
+    return Diagnosis(
+        split="",
+        sequences=list(range(len(sequences))),
+        seed=seed,
+        steps=0,
+        own_particles=pf.num_particles,
+        repeats=repeats,
+        rows=rows,
+        verdict=judge(rows, pf.num_particles),
+        config={},
+    )
 
 
 def _on_data(
-    pf: ParticleFilter, model: SequenceModel, sequences: Sequence[np.ndarray], repeats: int, key: Key[Array, ""]
-) -> dict[str, Any]:
+    pf: ParticleFilter,
+    model: SequenceModel,
+    sequences: Sequence[np.ndarray],
+    repeats: int,
+    key: Key[Array, ""],
+    around: Sandwich,
+) -> DiagnosisRow:
     """Bound, variance and what happens over time, averaged over repeats and sequences."""
     num_particles = pf.num_particles
     lengths = np.array([len(x) for x in sequences])
@@ -129,29 +129,30 @@ def _on_data(
     relative = log_evidence - log_evidence.max(axis=0)
     ratios = np.exp(relative) / np.exp(relative).mean(axis=0)
     variances = ratios.var(axis=0, ddof=1)
-    return {
-        "particles": num_particles,
-        "bound": float(rates.mean()),
-        "standard_error": float(rates.std(ddof=1) / np.sqrt(repeats)),
-        "relative_variance": float(variances.mean()),
-        "half_variance": float(variances.sum() / 2 / steps),
-        "half_log_variance": float(log_evidence.var(axis=0, ddof=1).sum() / 2 / steps),
-        "ess": per_step["ess"] / num_particles,
-        "resampled": per_step["resampled"],
-        "kl": per_step["kl"],
-        "ancestors": per_step["ancestors"] / num_particles,
-        "over_time": {
+    return DiagnosisRow(
+        particles=num_particles,
+        bound=float(rates.mean()),
+        standard_error=float(rates.std(ddof=1) / np.sqrt(repeats)),
+        relative_variance=float(variances.mean()),
+        half_variance=float(variances.sum() / 2 / steps),
+        half_log_variance=float(log_evidence.var(axis=0, ddof=1).sum() / 2 / steps),
+        ess=per_step["ess"] / num_particles,
+        resampled=per_step["resampled"],
+        kl=per_step["kl"],
+        ancestors=per_step["ancestors"] / num_particles,
+        over_time={
             "ess": (over_time["ess"] / num_particles).tolist(),
             "resampled": over_time["resampled"].tolist(),
             "kl": over_time["kl"].tolist(),
             "ancestors": (over_time["ancestors"] / num_particles).tolist(),
         },
-    }
+        sandwich=around,
+    )
 
 
 def _on_simulations(
     pf: ParticleFilter, model: SequenceModel, sequences: Sequence[np.ndarray], repeats: int, key: Key[Array, ""]
-) -> dict[str, float]:
+) -> Sandwich:
     """The sandwich on data simulated from the model, as many and as long as the given ones in every repeat."""
     lengths = np.array([len(x) for x in sequences])
     at_once = max(1, MOST_PARTICLES_AT_ONCE // pf.num_particles)
@@ -164,12 +165,12 @@ def _on_simulations(
             bounds = _simulated()(pf, model, some, keys[part], int(lengths.max()))
             lower[repeat, part], upper[repeat, part] = np.asarray(bounds[0]), np.asarray(bounds[1])
     gaps = (upper - lower).sum(axis=1) / lengths.sum()
-    return {
-        "lower": float(lower.mean(axis=0).sum() / lengths.sum()),
-        "upper": float(upper.mean(axis=0).sum() / lengths.sum()),
-        "gap": float(gaps.mean()),
-        "standard_error": float(gaps.std(ddof=1) / np.sqrt(repeats)),
-    }
+    return Sandwich(
+        lower=float(lower.mean(axis=0).sum() / lengths.sum()),
+        upper=float(upper.mean(axis=0).sum() / lengths.sum()),
+        gap=float(gaps.mean()),
+        standard_error=float(gaps.std(ddof=1) / np.sqrt(repeats)),
+    )
 
 
 def _filter(pf: ParticleFilter, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> dict[str, Array]:

@@ -4,38 +4,44 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from fivo.errors import InputError
-from fivo.runs import Score
+from fivo.runs import Relative, Score
 
 SHARED = ("split", "particles", "dataset_fingerprint")
 """What two evaluations must have in common to be compared."""
 
 
-def relative_to(result: dict[str, Any], baseline: dict[str, Any]) -> dict[str, Any]:
-    """How many nats per sequence more a result reports than a baseline's, both as `evaluate` returns them.
+def relative_to(result: Score, baseline: Score, name: str) -> Relative:
+    """How many nats per sequence more a result reports than a baseline's.
 
     A constant offset of all log-densities, such as that of standardising the data, does not change the difference.
+
+    Args:
+        result: What `evaluate` returned.
+        baseline: The same of the baseline.
+        name: What to call the baseline.
     """
-    for name in SHARED:
-        if result[name] != baseline[name]:
-            what = "other data" if name == "dataset_fingerprint" else f"{name} {baseline[name]!r}"
+    for shared in SHARED:
+        mine, others = getattr(result, shared), getattr(baseline, shared)
+        if mine != others:
+            what = "other data" if shared == "dataset_fingerprint" else f"{shared} {others!r}"
             raise InputError(
-                f"the baseline was evaluated on {what} where {result[name]!r:.20} was expected; evaluate both alike."
+                f"the baseline was evaluated on {what} where {mine!r:.20} was expected; evaluate both alike."
             )
     (value, error), (base, base_error) = _reported(result), _reported(baseline)
-    return {
-        "bound": baseline["reported"]["bound"],
-        "trained_with": baseline["config"]["bound"],
-        "nats_per_sequence": value - base,
-        "standard_error": None if error is None or base_error is None else math.hypot(error, base_error),
-    }
+    return Relative(
+        to=name,
+        bound=baseline.reported.bound,
+        trained_with=str(baseline.config.get("bound", "")),
+        nats_per_sequence=value - base,
+        standard_error=None if error is None or base_error is None else math.hypot(error, base_error),
+    )
 
 
-def read_baseline(path: str | os.PathLike, evaluate: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+def read_baseline(path: str | os.PathLike, evaluate: Callable[[Path], Score]) -> Score:
     """A baseline's result: of a run's directory, which is evaluated, or of what `fivo evaluate --json` printed."""
     place = Path(path)
     if place.is_dir():
@@ -52,11 +58,11 @@ def read_baseline(path: str | os.PathLike, evaluate: Callable[[Path], dict[str, 
         raise InputError(
             f"the baseline {str(path)!r} is no result of `fivo evaluate --json`; give that, or a run's directory."
         )
-    return msgspec.to_builtins(score)
+    return score
 
 
-def _reported(result: dict[str, Any]) -> tuple[float, float | None]:
+def _reported(result: Score) -> tuple[float, float | None]:
     """(nats per sequence, its standard error) of the reported bound."""
-    bound = result["bounds"][result["reported"]["bound"]]
-    error = bound["standard_error"]  # of nats per step
-    return bound["nats_per_sequence"], None if error is None else error * result["mean_length"]
+    bound = result.bounds[result.reported.bound]
+    error = bound.standard_error  # of nats per step
+    return bound.nats_per_sequence, None if error is None else error * result.mean_length

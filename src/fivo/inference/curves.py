@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
+from fivo._building import BOUNDS, build_bound
+from fivo._scoring import nats_per_step, score, scoring_plan
 from fivo.batch import Batch
 from fivo.bounds import ELBO, BoundResult
 from fivo.data import Dataset
 from fivo.models import SequenceModel
-from fivo.training import TrainConfig
-from fivo.training.build import BOUNDS, build_bound
-from fivo.training.scoring import nats_per_step, score, scoring_plan
+from fivo.settings import Settings
 
 PASSES = 100
 
@@ -36,7 +36,7 @@ class Curves:
 
     def __init__(
         self,
-        config: TrainConfig,
+        settings: Settings,
         dataset: Dataset,
         *,
         split: str = "test",
@@ -48,7 +48,7 @@ class Curves:
         self.split = split
         self.frames = dataset.splits[split][: sequences or None]
         self.lengths = dataset.lengths(split)[: sequences or None]
-        self.scores = {name: build_bound(name, particles, config) for name in bounds}
+        self.scores = {name: build_bound(name, particles, settings.bound) for name in bounds}
         if kl:
             self.scores["kl"] = UnresampledKL(particles)
         self.plan = scoring_plan(self.lengths, particles, passes=PASSES)

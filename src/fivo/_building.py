@@ -1,0 +1,99 @@
+"""Settings made into objects: datasets, models and bounds by their names."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Array, Key
+
+from fivo import settings as kinds
+from fivo.bounds import ELBO, FIVO, IWAE, Bound
+from fivo.data import Dataset, load
+from fivo.errors import InputError
+from fivo.gradients import Gradient, Pathwise
+from fivo.models import (
+    SRNN,
+    VRNN,
+    BernoulliEmission,
+    CategoricalLatent,
+    Emission,
+    NormalEmission,
+    NormalLatent,
+    SequenceModel,
+)
+from fivo.resampling import ESSBelow, bound_lost, get_scheme
+from fivo.settings import Settings
+
+MODELS = {"vrnn": VRNN, "srnn": SRNN}
+LATENTS = {"normal": NormalLatent, "categorical": CategoricalLatent}
+BOUNDS = ("elbo", "iwae", "fivo")
+
+
+def build_dataset(settings: Settings, data_dir: str | Path | None = None) -> Dataset:
+    """The data that the settings name."""
+    source = settings.data
+    if isinstance(source, kinds.OwnData):
+        raise InputError(
+            f"the run was trained on {source.dataset!r}, a dataset that was given as an object; give it again as "
+            "`dataset`."
+        )
+    return load(
+        source.dataset,
+        data_dir=data_dir,
+        split_seed=source.split_seed,
+        frame=source.frame,
+        rate=source.rate,
+        resample=source.resample,
+    )
+
+
+def build_model(settings: Settings, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
+    """The untrained model of the settings."""
+    return model_with(build_emission(dataset), settings, key=key)
+
+
+def model_with(emission: Emission, settings: Settings, *, key: Key[Array, ""]) -> SequenceModel:
+    """The untrained model of the settings with an emission that was built before."""
+    chosen = settings.model
+    if isinstance(chosen, kinds.OwnModel):
+        raise InputError(
+            f"the run's model is {chosen.model_name}, which a run directory does not hold; give it again: "
+            "`open_run(path, model=...)` in Python, `--model package.module:function` on the command line."
+        )
+    return MODELS[chosen.kind](
+        emission,
+        chosen.hidden,
+        latent=LATENTS[chosen.latent](chosen.hidden),
+        smoothing=chosen.smoothing,
+        key=key,
+    )
+
+
+def build_emission(dataset: Dataset) -> Emission:
+    """What a dataset's frames are emitted by."""
+    mean = np.asarray(dataset.train_mean, np.float32)
+    return BernoulliEmission(mean) if dataset.kind == "pianoroll" else NormalEmission(mean)
+
+
+def build_bound(
+    name: str, num_particles: int, chosen: Any, *, gradient: Gradient | None = None, resampling: str | None = None
+) -> Bound:
+    """A bound by its name; FIVO resamples as the section `chosen` says, or as by default where that is no FIVO's."""
+    gradient = Pathwise() if gradient is None else gradient
+    if name == "elbo":
+        return ELBO(num_particles, gradient=gradient)
+    if name == "iwae":
+        return IWAE(num_particles, gradient=gradient)
+    fivo = chosen if isinstance(chosen, kinds.FIVO) else kinds.FIVO()
+    return FIVO(
+        num_particles,
+        resampling=resampling or fivo.resampling,
+        criterion=ESSBelow(fivo.ess_threshold),
+        gradient=gradient,
+    )
+
+
+def bounding_resampling(settings: Settings) -> str:
+    """The run's resampling, or multinomial where FIVO with it is no lower bound."""
+    scheme = settings.bound.resampling if isinstance(settings.bound, kinds.FIVO) else kinds.FIVO().resampling
+    return "multinomial" if bound_lost(get_scheme(scheme)) else scheme

@@ -1,0 +1,7 @@
+"""Training and inference joined for users: `fit`, `Run` and `open_run`."""
+
+from fivo._run.fitting import dataset_setting, fit, prepare, run_of
+from fivo._run.history import History
+from fivo._run.run import Run, open_run
+
+__all__ = ["History", "Run", "dataset_setting", "fit", "open_run", "prepare", "run_of"]

@@ -1,0 +1,218 @@
+"""`fit`: any model, any data, any objective, any optimizer."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+import msgspec
+
+from fivo import serialization
+from fivo._building import build_dataset, build_model
+from fivo._run.run import Run, made_model
+from fivo._terminal.progress import TrainingProgress
+from fivo.bounds import Bound
+from fivo.data import KNOWN, TIMIT, Dataset
+from fivo.errors import InputError
+from fivo.models import SequenceModel
+from fivo.settings import DEFAULTS, OPTIONS, OwnBound, OwnData, OwnModel, OwnOptimizer, Settings, make_settings
+from fivo.training import (
+    Callback,
+    Optimizer,
+    Plan,
+    RunDirectory,
+    Update,
+    Watchers,
+    digest,
+    make_plan,
+    name_of,
+    own_optimizer,
+    train,
+)
+from fivo.training.groups import trainable, with_parameters
+from fivo.training.memory_estimate import check_memory
+from fivo.training.plan import model_key
+
+
+def fit(
+    model: str | SequenceModel | Callable[[Dataset], SequenceModel],
+    data: str | Path | Dataset | Any = None,
+    *,
+    bound: str | Bound | None = None,
+    optimizer: Any = None,
+    validation: Bound | None = None,
+    updates: Sequence[Update] = (),
+    out: str | os.PathLike | None = None,
+    callbacks: Sequence[Callback] = (),
+    config: Mapping[str, Any] | None = None,
+    override: bool = False,
+    progress: bool = True,
+    data_dir: str | Path | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a model on data, or continue a run that was interrupted; one that is done is only read.
+
+    Args:
+        model: A `SequenceModel` of your own, a function that makes one of the dataset, or a name: "vrnn" or "srnn".
+        data: A `Dataset`, a name or a path (see `fivo.data.load`), or what `Dataset.from_arrays` takes as its training
+            sequences: an array [sequence, time, dim] or a list of arrays [time, dim].
+        bound: An objective such as `fivo.bounds.FIVO(4)`, any callable `bound(model, batch, *, key)` that returns a
+            `BoundResult` or log p̂ [sequence], or a name: "elbo", "iwae" or "fivo". Float arrays of an objective are
+            trained with the model.
+        optimizer: An optax transformation; by default Adam, with the settings learning_rate, weight_decay, schedule,
+            warmup and clip.
+        validation: Chooses the best step on the validation split; by default the objective itself.
+        updates: Further losses with parameters of their own (`fivo.training.Update`).
+        out: The run's directory. The same call continues what was interrupted there, to the bit. None keeps the run
+            only as long as the object that is returned.
+        callbacks: Called with a `fivo.training.Event` at every line of metrics; one that returns True ends training.
+        config: Plain values to record with the run: what a closure hides, such as the rate of an own optimizer. A run
+            is not continued where they differ.
+        override: Continue a run although its settings were others.
+        progress: Show progress on standard error.
+        data_dir: Where to look for datasets first.
+        **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...
+
+    Returns:
+        The run: `run.model`, `run.history`, `run.evaluate()`, `run.diagnose()`.
+    """
+    plan = prepare(
+        model,
+        data,
+        bound=bound,
+        optimizer=optimizer,
+        validation=validation,
+        updates=updates,
+        config=config,
+        data_dir=data_dir,
+        settings=settings,
+    )
+    temporary = tempfile.TemporaryDirectory(prefix="fivo-run-") if out is None else None
+    directory = Path(temporary.name) if temporary is not None else Path(os.fspath(out or ""))
+    with _watched(plan, callbacks, progress) as watchers:
+        train(plan, directory, override=override, watchers=watchers)
+    return run_of(plan, directory, temporary)
+
+
+def run_of(plan: Plan, directory: str | os.PathLike, temporary: Any = None) -> Run:
+    """The run that a plan was trained into."""
+    template = plan.model if isinstance(plan.settings.model, OwnModel) else None
+    bound_template = plan.bound if isinstance(plan.settings.bound, OwnBound) else None
+    return Run(RunDirectory(directory), plan.settings, plan.dataset, template, bound_template, temporary)
+
+
+@contextmanager
+def _watched(plan: Plan, callbacks: Sequence[Callback], progress: bool) -> Iterator[Watchers]:
+    if not progress:
+        yield Watchers(callbacks=tuple(callbacks))
+        return
+    with TrainingProgress(plan.settings.training.steps) as bar:
+        yield Watchers(report=bar, compiling=bar.compiling, callbacks=tuple(callbacks))
+
+
+def prepare(
+    model: Any = None,
+    data: Any = None,
+    *,
+    bound: Any = None,
+    optimizer: Any = None,
+    validation: Bound | None = None,
+    updates: Sequence[Update] = (),
+    config: Mapping[str, Any] | None = None,
+    data_dir: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    model_name: str = "",
+    bound_name: str = "",
+) -> Plan:
+    """The plan of a call of `fit`: names go into the settings, objects beside them, with their digests.
+
+    Args:
+        model, data, bound, optimizer, validation, updates, config, data_dir: As for `fit`.
+        settings: All other settings by their flat names.
+        model_name: What to call a model of the user's own; by default its class or function.
+        bound_name: What to call an objective of the user's own.
+    """
+    flat = dict(settings or {})
+    flat |= {section: value for section, value in (("model", model), ("bound", bound)) if isinstance(value, str)}
+    base = msgspec.structs.replace(DEFAULTS, own=dict(config or {}))
+    if data is None or isinstance(data, str | os.PathLike):
+        flat |= {} if data is None else {"dataset": os.fspath(data)}
+        source = make_settings({name: value for name, value in flat.items() if name in OF_DATA})
+        dataset = build_dataset(source, data_dir)
+        flat["dataset"] = dataset_setting(source.data.dataset)
+    else:
+        dataset = data if isinstance(data, Dataset) else Dataset.from_arrays(data)
+        if dataset.name in KNOWN:
+            flat["dataset"] = dataset.name
+        else:
+            base = msgspec.structs.replace(base, data=OwnData(dataset=dataset.name))
+    own_model = None if model is None or isinstance(model, str) else model
+    own_bound: Any = None if bound is None or isinstance(bound, str) else bound
+    if own_bound is not None and not callable(own_bound):
+        raise InputError(f"bound must be callable as bound(model, batch, key=key), got {own_bound!r:.60}.")
+    rule = None if optimizer is None else own_optimizer(optimizer)
+    if own_model is not None:
+        base = msgspec.structs.replace(base, model=OwnModel(model_name=model_name or name_of(own_model)))
+    if own_bound is not None:
+        chosen = OwnBound(bound_name=bound_name or name_of(own_bound), bound_digest=digest(own_bound))
+        base = msgspec.structs.replace(base, bound=chosen)
+    if rule is not None:
+        base = msgspec.structs.replace(base, optimizer=OwnOptimizer(optimizer_name=name_of(optimizer)))
+    chosen = make_settings(flat, base)
+    untrained = _untrained(own_model, chosen, dataset)
+    return make_plan(
+        _with_digests(chosen, untrained, rule, updates),
+        dataset,
+        model=untrained,
+        bound=own_bound,
+        validation=validation,
+        optimizer=rule,
+        updates=tuple(updates),
+    )
+
+
+OF_DATA = {name for name, option in OPTIONS.items() if option.section == "data"}
+
+
+def dataset_setting(dataset: str) -> str:
+    """A known name as it is, a path made absolute: a run finds its data again from anywhere."""
+    path = os.path.expanduser(dataset)
+    return dataset if dataset in (*KNOWN, TIMIT) or not os.path.exists(path) else os.path.abspath(path)
+
+
+def _untrained(own: Any, settings: Settings, dataset: Dataset) -> SequenceModel:
+    """The model that training starts from."""
+    if own is None:
+        check_memory(settings, dataset)
+        model = build_model(settings, dataset, key=model_key(settings))
+    else:
+        model = own if isinstance(own, SequenceModel) else made_model(own, dataset)
+    source = settings.training.init_from
+    if not source:
+        return model
+    files = RunDirectory(source)
+    arrays = {name.removeprefix(MODEL): a for name, a in files.read_best()[0].items() if name.startswith(MODEL)}
+    return with_parameters(model, serialization.from_arrays(arrays, trainable(model), files.best))
+
+
+MODEL = "['model']"
+"""What the names of a model's arrays begin with in a checkpoint."""
+
+
+def _with_digests(
+    settings: Settings, model: SequenceModel, rule: Optimizer | None, updates: Sequence[Update]
+) -> Settings:
+    """The settings with what tells objects that they only name from others."""
+    if isinstance(settings.model, OwnModel):
+        chosen = msgspec.structs.replace(settings.model, model_digest=digest(model))
+        settings = msgspec.structs.replace(settings, model=chosen)
+    if isinstance(settings.optimizer, OwnOptimizer) and rule is not None:
+        state = jax.eval_shape(rule.rule.init, trainable(model))
+        chosen = msgspec.structs.replace(settings.optimizer, optimizer_digest=digest(state))
+        settings = msgspec.structs.replace(settings, optimizer=chosen)
+    shapes = {update.name: jax.eval_shape(update.optimizer.init, trainable(model)) for update in updates}
+    named = {update.name: digest((shapes[update.name], update.repeats)) for update in updates}
+    return msgspec.structs.replace(settings, updates=named)

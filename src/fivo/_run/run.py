@@ -1,0 +1,190 @@
+"""A trained run, read back from its directory."""
+
+import os
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from fivo import inference, serialization
+from fivo._building import build_dataset, build_model
+from fivo._run.history import History
+from fivo.bounds import Bound
+from fivo.data import Dataset
+from fivo.errors import InputError
+from fivo.files import DamagedError
+from fivo.models import SequenceModel
+from fivo.runs import Best, Diagnosis, Result, Score
+from fivo.settings import OwnBound, OwnModel, Settings, changed
+from fivo.training import RunDirectory, name_of
+from fivo.training.groups import trainable, trained_of, with_parameters
+
+WIDTH = 100
+"""Characters of a line that describes a run."""
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A trained run: its settings, its data, and the model that was best on validation.
+
+    `fit` and `open_run` make them.
+    """
+
+    directory: RunDirectory
+    settings: Settings
+    dataset: Dataset
+    template: SequenceModel | None = field(default=None, repr=False)
+    """The untrained model, where it is one of the user's own."""
+    bound_template: Bound | None = field(default=None, repr=False)
+    _temporary: Any = field(default=None, repr=False)
+    """Holds the directory of a run that is not kept; it is removed with the run."""
+
+    @property
+    def model(self) -> SequenceModel:
+        """The model with the parameters that were best on validation."""
+        return self._model
+
+    @cached_property
+    def _model(self) -> SequenceModel:
+        template = self.template
+        if template is None:
+            template = build_model(self.settings, self.dataset, key=jax.random.key(0))
+        return with_parameters(template, self._restored("model", trainable(template)))
+
+    @property
+    def own_bound(self) -> Bound | None:
+        """The objective as it was trained, where it is one of the user's own and was given; else None."""
+        if not isinstance(self.settings.bound, OwnBound) or self.bound_template is None:
+            return None
+        trained = trained_of(self.bound_template)
+        if trained is None:
+            return self.bound_template
+        return eqx.combine(self._restored("bound", trained), self.bound_template)
+
+    @property
+    def step(self) -> int:
+        """The training step that the model is of."""
+        return self._best[1].step
+
+    @property
+    def result(self) -> Result:
+        """What training ended with."""
+        return self.directory.result()
+
+    @property
+    def history(self) -> "History":
+        """What was logged while training, a table with one row per line of metrics."""
+        return History(self.directory.metrics())
+
+    def evaluate(self, **options: Any) -> Score:
+        """Bounds on a split; options as for `fivo.inference.evaluate`."""
+        return inference.evaluate(self, **options)
+
+    def diagnose(self, **options: Any) -> Diagnosis:
+        """How tight the bound is, and what limits it; options as for `fivo.inference.diagnose`."""
+        return inference.diagnose(self, **options)
+
+    def sample(self, length: int, *, seed: int = 0, prefix: np.ndarray | None = None) -> np.ndarray:
+        """New frames from the model.
+
+        Args:
+            length: How many.
+            seed: Random seed.
+            prefix: Frames [time, dim] to continue.
+
+        Returns:
+            The frames [length, dim], without the prefix.
+        """
+        return inference.sample(self.model, length, key=jax.random.key(seed), prefix=prefix)
+
+    def _restored(self, part: str, like: Any) -> Any:
+        prefix = f"[{part!r}]"
+        arrays = {name.removeprefix(prefix): a for name, a in self._best[0].items() if name.startswith(prefix)}
+        return serialization.from_arrays(arrays, like, self.directory.best)
+
+    @cached_property
+    def _best(self) -> tuple[dict[str, np.ndarray], Best]:
+        where, training = str(self.directory.path), self.settings.training
+        if not self.directory.best.exists() and not (self.directory.path / Result.FILE).exists():
+            raise InputError(
+                f"{where!r} has no validated checkpoint yet; train it for at least "
+                f"{min(training.validate_every, training.steps)} steps."
+            )
+        try:
+            if self.directory.best.exists():
+                return self.directory.read_best()
+        except DamagedError:
+            pass
+        raise DamagedError(
+            f"{str(self.directory.best)!r} is lost or damaged; run `fivo fit` with the run's settings again, which "
+            "makes it anew."
+        )
+
+    def __repr__(self) -> str:
+        """Where it is, what is special about it and how far it has come, in a few lines."""
+        shown = [f"{name}={value!r:.60}" for name, value in changed(self.settings).items()]
+        lines = [f"Run({str(self.directory.path)!r})", *textwrap.wrap(", ".join(shown), WIDTH), self._state()]
+        return "\n  ".join(line for line in lines if line)
+
+    def _state(self) -> str:
+        try:
+            progress = self.directory.progress()
+        except InputError as problem:
+            return str(problem)
+        if progress is None:
+            return "not trained yet"
+        state = f"step {progress.step} of {self.settings.training.steps}"
+        if progress.best_validation is None:
+            return f"{state}, not validated yet"
+        return f"{state}, best step {progress.best_step}: {progress.best_validation:.4f} nats per step on validation"
+
+
+def open_run(
+    directory: str | os.PathLike,
+    *,
+    model: SequenceModel | Callable[[Dataset], SequenceModel] | None = None,
+    bound: Bound | None = None,
+    data_dir: str | Path | None = None,
+    dataset: Dataset | None = None,
+) -> Run:
+    """The run of a directory.
+
+    Args:
+        directory: What was `out` in training.
+        model: For a run of a model of your own, that model untrained, or a function that makes it from the dataset;
+            its parameters are replaced by the run's, which must have the same names, shapes and types.
+        bound: For a run trained with an objective of your own, that objective, if `evaluate` is to score it too.
+        data_dir: Where to look for datasets first.
+        dataset: The data, for a run that was given its data as an object. It must be the data of the run.
+    """
+    files = RunDirectory(directory)
+    settings = files.config()
+    dataset = build_dataset(settings, data_dir) if dataset is None else dataset
+    if dataset.fingerprint != files.fingerprint():
+        raise InputError(
+            f"{str(directory)!r} was trained on other data than what {settings.data.dataset!r} is now; restore that "
+            "data."
+        )
+    if model is not None and not isinstance(settings.model, OwnModel):
+        raise InputError(f"{str(directory)!r} is a run of the model {settings.model.kind!r}; leave `model` out.")
+    if model is not None and not isinstance(model, SequenceModel):
+        model = made_model(model, dataset)
+    return Run(files, settings, dataset, model, bound)
+
+
+def made_model(function: Callable[[Dataset], SequenceModel], dataset: Dataset) -> SequenceModel:
+    """The model that a user's function makes from a dataset."""
+    if not callable(function):
+        raise InputError(
+            f"model must be a SequenceModel, or a function that makes one of a dataset, got {function!r:.60}."
+        )
+    model = function(dataset)
+    if not isinstance(model, SequenceModel):
+        raise InputError(f"{name_of(function)} must return a SequenceModel, got {model!r:.60}.")
+    return model

@@ -1,0 +1,1 @@
+"""What people see on a terminal: text that cannot steer it, and progress."""

@@ -1,0 +1,97 @@
+"""`fivo fit`, whose options are the settings of `fivo.settings`."""
+
+from dataclasses import field, make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from cyclopts import Parameter
+
+from fivo.settings import OPTIONS, Option
+
+if TYPE_CHECKING:
+    from fivo.training import Plan
+
+NAMED = {
+    "model": "The model: vrnn, srnn, or package.module:function, a function of yours that makes one of the dataset.",
+    "bound": "The training objective: elbo, iwae, fivo, or package.module:object for one of your own.",
+}
+"""Options that also take the name of an object to import."""
+
+
+def _field(option: Option) -> tuple[str, Any, Any]:
+    """An option of the command: unset unless given, with the default in its help."""
+    kind = str if option.name in NAMED else _without_limits(option.type)
+    text = NAMED.get(option.name, option.help)
+    default = "" if option.default in (False, "") else f" [{_shown(option.default)}]"
+    return option.name, Annotated[kind | None, Parameter(help=text + default)], field(default=None)
+
+
+def _without_limits(annotation: Any) -> Any:
+    """The type alone: limits are checked with all settings together, in one place."""
+    return get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+
+
+def _shown(default: Any) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+Options = make_dataclass("Options", [_field(option) for option in OPTIONS.values()], kw_only=True)
+
+
+def fit(
+    data: str | None = None,
+    /,
+    *,
+    out: Path,
+    options: Annotated[Options, Parameter(name="*")] | None = None,  # pyright: ignore[reportInvalidTypeForm]
+    config: Path | None = None,
+    data_dir: Path | None = None,
+    override: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Train a model; run the same command again to resume an interrupted run, to the bit.
+
+    Parameters
+    ----------
+    data
+        The dataset: a name (see `fivo data list`) or a path. [bach]
+    out
+        The run's directory.
+    config
+        A TOML file with any of these settings; options on the command line take precedence.
+    data_dir
+        Where to look for datasets first.
+    override
+        Resume a run with changed settings, for example after its loss became NaN.
+    """
+    given = {name: value for name in OPTIONS if (value := getattr(options, name, None)) is not None}
+
+    from fivo._terminal.progress import summary
+    from fivo.cli.training import train_with_progress
+
+    run = train_with_progress(plan_of(data, given, config=config, data_dir=data_dir), out, override=override)
+    summary(out, run.result)
+
+
+def plan_of(
+    data: str | None, given: dict[str, Any], *, config: Path | None = None, data_dir: Path | None = None
+) -> "Plan":
+    """The plan of a command: what a file says, overruled by its options."""
+    from fivo._run import prepare
+    from fivo.caching import compilation_cache
+    from fivo.cli.imports import imported
+    from fivo.errors import InputError
+    from fivo.settings import read_settings
+
+    if data is not None and "dataset" in given:
+        raise InputError(f"the dataset was given twice, as {data!r:.60} and as --dataset {given['dataset']!r:.60}.")
+    settings = {**(read_settings(config) if config else {}), **given, **({} if data is None else {"dataset": data})}
+    own = {name: settings.pop(name) for name in NAMED if ":" in str(settings.get(name, ""))}
+    compilation_cache()
+    return prepare(
+        imported(own["model"]) if "model" in own else None,
+        bound=imported(own["bound"]) if "bound" in own else None,
+        settings=settings,
+        data_dir=data_dir,
+        model_name=own.get("model", ""),
+        bound_name=own.get("bound", ""),
+    )

@@ -1,0 +1,50 @@
+"""What inference needs of a trained model; a `fivo.Run` is one, and so can anything else be."""
+
+from typing import Any, Protocol
+
+from fivo.bounds import Bound
+from fivo.data import Dataset
+from fivo.models import SequenceModel
+from fivo.resampling import ESSBelow, Never
+from fivo.settings import FIVO, Settings
+from fivo.smc import ParticleFilter
+
+
+class Trained(Protocol):
+    """A trained model with its data and settings."""
+
+    @property
+    def model(self) -> SequenceModel:
+        """The model with its best parameters."""
+        ...
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data it was trained on."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """How it was trained."""
+        ...
+
+    @property
+    def step(self) -> int:
+        """The step that the model is of."""
+        ...
+
+    @property
+    def own_bound(self) -> Bound | None:
+        """The objective it was trained with where that is none of the named ones; None if it is not at hand."""
+        ...
+
+
+def filter_of(run: Trained) -> ParticleFilter:
+    """A run's own filter; runs trained with the ELBO or IWAE never resample."""
+    chosen: Any = run.settings.bound
+    if isinstance(chosen, FIVO):
+        return ParticleFilter(chosen.particles, chosen.resampling, ESSBelow(chosen.ess_threshold))
+    if chosen.kind in ("elbo", "iwae"):
+        return ParticleFilter(1 if chosen.kind == "elbo" else chosen.particles, criterion=Never())
+    own = getattr(run.own_bound, "filter", None)
+    return own if isinstance(own, ParticleFilter) else ParticleFilter(FIVO().particles)

@@ -1,0 +1,105 @@
+"""What a run is made of: settings, and the objects that they stand for or name."""
+
+from dataclasses import dataclass
+
+import jax
+from jaxtyping import Array, Key
+
+from fivo import settings as kinds
+from fivo._building import bounding_resampling, build_bound, build_model
+from fivo.bounds import Bound
+from fivo.data import Dataset
+from fivo.errors import InputError
+from fivo.gradients import GRADIENTS, get_gradient
+from fivo.models import SequenceModel
+from fivo.settings import Settings
+from fivo.training.groups import Update
+from fivo.training.memory_estimate import check_memory
+from fivo.training.optimizer import Optimizer, adam
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a run is made of: its settings, and the objects that they stand for or name."""
+
+    settings: Settings
+    dataset: Dataset
+    model: SequenceModel
+    """The untrained model."""
+    bound: Bound
+    """What is maximised."""
+    validation: Bound
+    """What is computed on the validation split, and selects the best step."""
+    optimizer: Optimizer
+    updates: tuple[Update, ...] = ()
+
+
+def make_plan(
+    settings: Settings,
+    dataset: Dataset,
+    *,
+    model: SequenceModel | None = None,
+    bound: Bound | None = None,
+    validation: Bound | None = None,
+    optimizer: Optimizer | None = None,
+    updates: tuple[Update, ...] = (),
+) -> Plan:
+    """The plan of a run; what is not given as an object is built from the settings."""
+    if model is None:
+        check_memory(settings, dataset)
+    bound = training_bound(settings) if bound is None else bound
+    if validation is None:
+        validation = bound if isinstance(settings.bound, kinds.OwnBound) else validation_bound(settings)
+    return Plan(
+        settings,
+        dataset,
+        build_model(settings, dataset, key=model_key(settings)) if model is None else model,
+        bound,
+        validation,
+        build_optimizer(settings) if optimizer is None else optimizer,
+        updates,
+    )
+
+
+def run_keys(settings: Settings) -> Key[Array, " three"]:
+    """The random keys of a run: of the model's first parameters, of training and of validation."""
+    return jax.random.split(jax.random.key(settings.training.seed), 3)
+
+
+def model_key(settings: Settings) -> Key[Array, ""]:
+    """The random key of the model's first parameters."""
+    return run_keys(settings)[0]
+
+
+def training_bound(settings: Settings) -> Bound:
+    """The bound that is maximised; the ELBO takes its budget in sequences, not in samples."""
+    chosen = settings.bound
+    if isinstance(chosen, kinds.OwnBound):
+        raise InputError(f"the run's bound is {chosen.bound_name}, which a run directory does not hold; give it again.")
+    latent = getattr(settings.model, "latent", "normal")
+    if latent == "categorical" and GRADIENTS[chosen.gradient].follows_latents:
+        raise InputError(
+            f"got categorical latents with the {chosen.gradient} gradient, which follows latents through their draws; "
+            "use --gradient score, or latent-score, which drops the resampling term."
+        )
+    gradient = get_gradient(chosen.gradient, chosen.baseline)
+    num_particles = 1 if isinstance(chosen, kinds.ELBO) else chosen.particles
+    return build_bound(chosen.kind, num_particles, chosen, gradient=gradient)
+
+
+def validation_bound(settings: Settings) -> Bound:
+    """The run's own bound, which selects the best step."""
+    resampling = bounding_resampling(settings)
+    return build_bound(settings.bound.kind, validation_particles(settings), settings.bound, resampling=resampling)
+
+
+def validation_particles(settings: Settings) -> int:
+    """N of the validation bound; of bounds that do not say theirs, a guess that only chooses shapes."""
+    return settings.training.validation_particles or settings.particles or kinds.FIVO().particles
+
+
+def build_optimizer(settings: Settings) -> Optimizer:
+    """The optimizer of the settings."""
+    if isinstance(settings.optimizer, kinds.OwnOptimizer):
+        raise InputError("the run's optimizer is one of your own, which a run directory does not hold; give it again.")
+    return adam(settings.optimizer, settings.training.steps)
