@@ -22,7 +22,7 @@ def _field(option: Option) -> tuple[str, Any, Any]:
     """An option of the command: unset unless given, with the default in its help."""
     kind = str if option.name in NAMED else _without_limits(option.type)
     text = NAMED.get(option.name, option.help)
-    default = "" if option.default in (False, "") else f" [{_shown(option.default)}]"
+    default = "" if option.default is False or option.default == "" else f" [{_shown(option.default)}]"
     return option.name, Annotated[kind | None, Parameter(help=text + default)], field(default=None)
 
 
@@ -36,6 +36,7 @@ def _shown(default: Any) -> str:
 
 
 Options = make_dataclass("Options", [_field(option) for option in OPTIONS.values()], kw_only=True)
+Options.__module__ = __name__  # the parser takes classes of the standard library for simple values
 
 
 def fit(
@@ -43,7 +44,7 @@ def fit(
     /,
     *,
     out: Path,
-    options: Annotated[Options, Parameter(name="*")] | None = None,  # pyright: ignore[reportInvalidTypeForm]
+    options: Annotated[Options | None, Parameter(name="*")] = None,
     config: Path | None = None,
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
