@@ -1,6 +1,6 @@
 """What inference needs of a trained model; a `fivo.Run` is one, and so can anything else be."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fivo.bounds import Bound
 from fivo.data import Dataset
@@ -10,6 +10,7 @@ from fivo.settings import FIVO, Settings
 from fivo.smc import ParticleFilter
 
 
+@runtime_checkable
 class Trained(Protocol):
     """A trained model with its data and settings."""
 
