@@ -64,7 +64,7 @@ def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
         if not found and not mine:
             raise InputError(
                 f"{str(path)!r:.200} holds no run and no summary of a sweep; make some with `fivo sweep` or "
-                "`fivo train`."
+                "`fivo fit`."
             )
         summaries += mine
         for place, directory in found.items():

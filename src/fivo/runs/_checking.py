@@ -17,7 +17,7 @@ from fivo.runs._records import Diagnosis, Evaluations, Provenance, Result
 
 TRANSIENT = {".lock", "job.json", "worker.log"}
 """Files that matter only while a process is at work."""
-AGAIN = "run the same `fivo train` command again, which makes it anew"
+AGAIN = "run the same `fivo fit` command again, which makes it anew"
 
 
 class FileStatus(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ def check_run(path: str | os.PathLike) -> list[FileStatus]:
     """
     run = RunDirectory(path)
     if not run.exists() and not run.checkpoints.exist():
-        raise InputError(f"{str(run.path)!r} is not a run directory (it has no {CONFIG}); train one with `fivo train`.")
+        raise InputError(f"{str(run.path)!r} is not a run directory (it has no {CONFIG}); train one with `fivo fit`.")
     found = list(_records(run))
     known = {status.file for status in found} | TRANSIENT
     files = (place.relative_to(run.path).as_posix() for place in sorted(run.path.rglob("*")) if place.is_file())
@@ -102,7 +102,7 @@ def _check_metrics(run: RunDirectory, result: Result | None) -> None:
     lost = read_lines(run.metrics_path).lost(0 if result is None else result.steps)
     if lost is not None:
         raise DamagedError(
-            f"{str(run.metrics_path)!r} {lost}; restore it from a copy, or run the same `fivo train` command again, "
+            f"{str(run.metrics_path)!r} {lost}; restore it from a copy, or run the same `fivo fit` command again, "
             "which goes on with what is left."
         )
 

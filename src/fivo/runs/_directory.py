@@ -201,6 +201,6 @@ class RunDirectory:
     def _settings(self) -> tuple[dict[str, Any], Identity]:
         if not self.exists():
             raise InputError(
-                f"{str(self.path)!r} is not a run directory (it has no {CONFIG}); train one with `fivo train`."
+                f"{str(self.path)!r} is not a run directory (it has no {CONFIG}); train one with `fivo fit`."
             )
         return read_settings(self.config_path)

@@ -28,7 +28,7 @@ class Result(Record, frozen=True):
 
     KIND: ClassVar[str] = "result"
     FILE: ClassVar[str] = "result.json"
-    REMEDY: ClassVar[str] = "run `fivo train` with the run's settings to its end, which writes it anew"
+    REMEDY: ClassVar[str] = "run `fivo fit` with the run's settings to its end, which writes it anew"
 
     steps: Count
     best_step: Count

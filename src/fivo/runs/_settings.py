@@ -15,7 +15,7 @@ from fivo.runs._sealing import FORMAT, OLD, check_seal, checksum
 RECORD = "record"
 """The table of the run's identity."""
 REMEDY = (
-    "restore it from a copy; to change settings, give them to `fivo train` with --override instead of editing the file"
+    "restore it from a copy; to change settings, give them to `fivo fit` with --override instead of editing the file"
 )
 
 
