@@ -349,20 +349,26 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); mend it.") from None
 
 
-def read_settings(path: str | Path, ignored: tuple[str, ...] = ("record",)) -> dict[str, Any]:
+OF_RUNS = ("updates", OWN, "record")
+"""What a run's config.toml has beside settings: digests, the user's own values, and the run's identity."""
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
     """The settings of a TOML file by their flat names, written flat, in sections, or as a run's own config.toml."""
     flat: dict[str, Any] = {}
     for name, value in read_toml(path).items():
-        if name in ignored:
+        if name in OF_RUNS and isinstance(value, dict):
             continue
-        if name in SECTIONS and isinstance(value, dict):
-            value = dict(value)
-            kind = value.pop("kind", None)
-            if kind is not None and name in OPTIONS:
-                flat[name] = kind
-            flat |= value
-        else:
+        if name not in SECTIONS or not isinstance(value, dict):
             flat[name] = value
+            continue
+        content = dict(value)
+        kind = content.pop("kind", None) if name in KINDS else None
+        if kind is not None and name in OPTIONS:
+            flat[name] = kind
+        elif kind is not None and (name, kind) != ("data", OWN):
+            _known_kind(name, kind)
+        flat |= content
     return flat
 
 
