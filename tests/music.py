@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import fivo
+from fivo import Run, _scoring
+from fivo._run import prepare
 from fivo.data import Dataset, save_npz
-from fivo.evaluation import Run
-from fivo.training import compiling
+from fivo.runs import Result
+from fivo.training import Plan, Watchers, train
 from tests.fast import UNOPTIMISED
 
 SETTINGS = {
@@ -42,6 +44,18 @@ def tiny_music(train: tuple[int, ...] = (LENGTH,) * 5, name: str = "tiny") -> Da
     return Dataset.pianoroll(name, rolls, 2)
 
 
+def tiny_plan(music: Dataset, **changes: object) -> Plan:
+    """What the tiny runs are made of, but for some settings."""
+    return prepare(data=music, settings={**SETTINGS, **changes})
+
+
+def train_tiny(
+    directory: Path, music: Dataset, *, override: bool = False, watchers: Watchers | None = None, **changes: object
+) -> Result:
+    """Train a tiny run, or continue one."""
+    return train(tiny_plan(music, **changes), directory, override=override, watchers=watchers)
+
+
 def fivo_command(*arguments: object, cache: Path, check: bool = True) -> subprocess.CompletedProcess:
     """Run `fivo` in its own process."""
     done = subprocess.run(
@@ -62,7 +76,7 @@ def environment(cache: Path) -> dict[str, str]:
 
 
 def options(settings: dict[str, object]) -> list[str]:
-    """Settings as options of `fivo train`."""
+    """Settings as options of `fivo fit`."""
     return [str(part) for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", value)]
 
 
@@ -77,7 +91,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quickly_compiled(cache: Path) -> Iterator[None]:
     """Tiny programs: not worth optimising, worth keeping."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "CPU_OPTIONS", UNOPTIMISED)
+        patch.setattr(_scoring, "CPU_OPTIONS", UNOPTIMISED)
         patch.setenv("XDG_CACHE_HOME", str(cache))
         yield
 
@@ -97,10 +111,11 @@ def music_file(music: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="session")
 def fivo_run(music: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run trained to its end with FIVO."""
-    return fivo.fit(music, out=tmp_path_factory.mktemp("runs") / "fivo", **SETTINGS)
+    return fivo.fit("vrnn", music, out=tmp_path_factory.mktemp("runs") / "fivo", progress=False, **SETTINGS)
 
 
 @pytest.fixture(scope="session")
 def elbo_run(music: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run trained to its end with the ELBO."""
-    return fivo.fit(music, out=tmp_path_factory.mktemp("runs") / "elbo", bound="elbo", **SETTINGS)
+    out = tmp_path_factory.mktemp("runs") / "elbo"
+    return fivo.fit("vrnn", music, bound="elbo", out=out, progress=False, **SETTINGS)

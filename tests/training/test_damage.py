@@ -5,16 +5,14 @@ import shutil
 import msgspec
 import pytest
 
-from fivo import serialization
+from fivo import open_run, serialization
 from fivo.errors import InputError
-from fivo.evaluation import open_run
-from fivo.training import RunDirectory, make_config, train
+from fivo.training import RunDirectory, Watchers
 from fivo.training.session import Session
-from tests.music import SETTINGS
+from tests.music import tiny_plan, train_tiny
 from tests.sentences import assert_one_sentence
 from tests.training.runs import arrays, assert_same_run, timeless
 
-CONFIG = make_config({"dataset": "tiny", **SETTINGS})
 EARLY = {"learning_rate": 1.0, "steps": 100, "validate_every": 5, "patience": 2}
 """Settings of a run whose best step is not its last."""
 
@@ -27,11 +25,10 @@ def copy(fivo_run, tmp_path):
 
 @pytest.fixture(scope="module")
 def early(music, tmp_path_factory):
-    config = make_config({"dataset": "tiny", **SETTINGS, **EARLY})
     directory = RunDirectory(tmp_path_factory.mktemp("early") / "run")
-    result = train(config, directory.path, music)
-    assert result["best_step"] < result["steps"]
-    return config, directory
+    result = train_tiny(directory.path, music, **EARLY)
+    assert result.best_step < result.steps
+    return directory
 
 
 def flip(path, place=None):
@@ -41,9 +38,9 @@ def flip(path, place=None):
     path.write_bytes(content)
 
 
-def refusal(run, music, config=CONFIG, **options):
+def refusal(run, music, **options):
     with pytest.raises(InputError) as refused:
-        train(config, run.path, music, **options)
+        train_tiny(run.path, music, **options)
     return refused.value
 
 
@@ -51,14 +48,14 @@ def refusal(run, music, config=CONFIG, **options):
 def test_a_run_without_its_settings_is_not_continued(copy, music, change):
     (copy.path / "config.toml").unlink()
     before = {path: path.read_bytes() for path in copy.path.rglob("*") if path.is_file()}
-    sentence = refusal(copy, music, msgspec.structs.replace(CONFIG, **change))
+    sentence = refusal(copy, music, **change)
     assert_one_sentence(sentence, str(copy.path), "config.toml", "--out")
     assert {path: path.read_bytes() for path in copy.path.rglob("*") if path.is_file()} == before
 
 
 def test_a_start_that_was_killed_before_its_settings_were_written_is_started_again(tmp_path, fivo_run, music):
     shutil.copy(fivo_run.directory.path / "run.json", tmp_path / "run.json")
-    train(CONFIG, tmp_path, music)
+    train_tiny(tmp_path, music)
     assert_same_run(RunDirectory(tmp_path), fivo_run.directory)
 
 
@@ -91,7 +88,7 @@ def test_one_bad_line_of_metrics_costs_no_other(copy, fivo_run, music, caplog, p
     lines[place] = bad
     copy.metrics_path.write_bytes(b"".join(lines))
     original = copy.metrics_path.read_bytes()
-    train(CONFIG, copy.path, music)
+    train_tiny(copy.path, music)
     (said,) = [record.getMessage() for record in caplog.records]
     assert_one_sentence(said, "metrics.jsonl", "metrics.damaged.jsonl", "1 damaged line")
     good = timeless(fivo_run.directory)
@@ -103,7 +100,7 @@ def test_one_bad_line_of_metrics_costs_no_other(copy, fivo_run, music, caplog, p
 def test_a_line_that_a_kill_cut_off_is_no_damage(copy, fivo_run, music, caplog):
     with copy.metrics_path.open("a") as file:
         file.write('{"step": 140, "bou')
-    train(CONFIG, copy.path, music)
+    train_tiny(copy.path, music)
     assert copy.metrics_path.read_bytes() == fivo_run.directory.metrics_path.read_bytes()
     assert not caplog.records
 
@@ -112,7 +109,7 @@ def test_a_line_that_a_kill_cut_off_is_no_damage(copy, fivo_run, music, caplog):
 def test_a_checkpoint_of_another_run_is_refused(copy, early, music, name):
     """Even of a run with the same settings: one run, one identity."""
     other = copy.path.parent / "other"
-    train(CONFIG, other, music)
+    train_tiny(other, music)
     shutil.copy(getattr(RunDirectory(other), name), getattr(copy, name))
     before = arrays(copy)
     assert_one_sentence(refusal(copy, music), f"{name}.safetensors", "another run")
@@ -128,25 +125,24 @@ def test_a_checkpoint_of_another_run_is_refused(copy, early, music, name):
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), flip], ids=["lost", "damaged"])
 def test_the_best_checkpoint_comes_back_from_the_latest(tmp_path, music, caplog, damage):
     """The last step is the best one, as there was only one validation."""
-    run, config = RunDirectory(tmp_path), msgspec.structs.replace(CONFIG, steps=40)
-    train(config, run.path, music)
+    run = RunDirectory(tmp_path)
+    train_tiny(run.path, music, steps=40)
     before = arrays(run)
     damage(run.best)
     with pytest.raises(InputError) as refused:
         _ = open_run(run.path, dataset=music).model
-    assert_one_sentence(refused.value, "best.safetensors", "fivo train")
-    train(config, run.path, music)
+    assert_one_sentence(refused.value, "best.safetensors", "fivo fit")
+    train_tiny(run.path, music, steps=40)
     assert arrays(run) == before
     assert not caplog.records
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), flip], ids=["lost", "damaged"])
 def test_the_best_checkpoint_is_trained_again_where_it_was_an_earlier_step(tmp_path, early, music, caplog, damage):
-    config, original = early
-    copy = RunDirectory(shutil.copytree(original.path, tmp_path / "run"))
+    copy = RunDirectory(shutil.copytree(early.path, tmp_path / "run"))
     damage(copy.best)
-    train(config, copy.path, music)
-    assert_same_run(copy, original)
+    train_tiny(copy.path, music, **EARLY)
+    assert_same_run(copy, early)
     (said,) = [record.getMessage() for record in caplog.records]
     assert_one_sentence(said, "best.safetensors", "from the beginning", "same bits")
 
@@ -154,40 +150,37 @@ def test_the_best_checkpoint_is_trained_again_where_it_was_an_earlier_step(tmp_p
 @pytest.mark.parametrize("step", [2, 7])
 def test_training_again_survives_a_kill(tmp_path, early, music, step):
     """Before the first new checkpoint takes its place, and after."""
-    config, original = early
-    copy = RunDirectory(shutil.copytree(original.path, tmp_path / "run"))
+    copy = RunDirectory(shutil.copytree(early.path, tmp_path / "run"))
     copy.best.unlink()
 
     def kill(row):
         if row["step"] == step:
             raise KeyboardInterrupt
 
-    sooner = msgspec.structs.replace(config, log_every=1)
     with pytest.raises(KeyboardInterrupt):
-        train(sooner, copy.path, music, report=kill)
-    train(config, copy.path, music)
-    assert arrays(copy) == arrays(original)
-    assert copy.result().best_step == original.result().best_step
+        train_tiny(copy.path, music, watchers=Watchers(report=kill), **EARLY | {"log_every": 1})
+    train_tiny(copy.path, music, **EARLY)
+    assert arrays(copy) == arrays(early)
+    assert copy.result().best_step == early.result().best_step
 
 
 def test_a_best_checkpoint_that_cannot_be_trained_again_is_refused(tmp_path, early, music):
     """Its settings were changed on the way."""
-    config, original = early
-    copy = RunDirectory(shutil.copytree(original.path, tmp_path / "run"))
-    longer = msgspec.structs.replace(config, learning_rate=1e-6, steps=200, patience=0)
+    copy = RunDirectory(shutil.copytree(early.path, tmp_path / "run"))
+    longer = EARLY | {"learning_rate": 1e-6, "steps": 200, "patience": 0}
     flip(copy.best)
-    assert_one_sentence(refusal(copy, music, longer, override=True), "best.safetensors", "without --override")
-    shutil.copy(original.best, copy.best)
-    train(longer, copy.path, music, override=True)
+    assert_one_sentence(refusal(copy, music, override=True, **longer), "best.safetensors", "without --override")
+    shutil.copy(early.best, copy.best)
+    train_tiny(copy.path, music, override=True, **longer)
     copy.best.unlink()
     latest = copy.latest.read_bytes()
-    assert_one_sentence(refusal(copy, music, longer), "best.safetensors", "--override", "copy")
+    assert_one_sentence(refusal(copy, music, **longer), "best.safetensors", "--override", "copy")
     assert copy.latest.read_bytes() == latest
 
 
 def test_a_damaged_latest_checkpoint_falls_back_on_the_one_before(copy, fivo_run, music, caplog):
     flip(copy.latest)
-    train(CONFIG, copy.path, music)
+    train_tiny(copy.path, music)
     assert_same_run(copy, fivo_run.directory)
     (said,) = [record.getMessage() for record in caplog.records]
     assert_one_sentence(said, "latest.safetensors", "damaged", "step 80")
@@ -210,10 +203,10 @@ def test_a_run_that_is_moved_away_while_it_trains_stops(tmp_path, fivo_run, musi
             old.rename(new)
 
     with pytest.raises(InputError) as stop:
-        train(CONFIG, old, music, report=rename)
+        train_tiny(old, music, watchers=Watchers(report=rename))
     assert_one_sentence(stop.value, str(old), "moved", "--out")
     assert not old.exists()
-    train(CONFIG, new, music)
+    train_tiny(new, music)
     assert_same_run(RunDirectory(new), fivo_run.directory)
 
 
@@ -222,7 +215,7 @@ def test_a_run_that_is_moved_away_while_it_trains_stops(tmp_path, fivo_run, musi
 )
 def test_malformed_progress_is_one_sentence(copy, music, fields):
     """With a right checksum: somebody else's program wrote it."""
-    session = Session(CONFIG, copy, music)
+    session = Session(tiny_plan(music), copy)
     copy.previous.unlink()
     known = msgspec.to_builtins(session.progress) if fields.keys() <= {"best_step", "best_validation"} else {}
     serialization.save(
@@ -235,7 +228,7 @@ def test_runs_of_older_versions_are_named(copy, music):
     """What a development version wrote has neither version nor checksum."""
     path = copy.path / "config.toml"
     path.write_text(path.read_text().partition("[record]")[0])
-    for read in (lambda: train(CONFIG, copy.path, music), lambda: open_run(copy.path, dataset=music)):
+    for read in (lambda: train_tiny(copy.path, music), lambda: open_run(copy.path, dataset=music)):
         with pytest.raises(InputError) as refused:
             read()
         assert_one_sentence(refused.value, "config.toml", "development version of fivo 0.1")

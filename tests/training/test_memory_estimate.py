@@ -11,10 +11,10 @@ import pytest
 
 from fivo.batch import Batch
 from fivo.errors import InputError
-from fivo.training import Trainer, make_config, memory_estimate, train
-from fivo.training.build import build_model, training_bound
+from fivo.settings import make_settings
+from fivo.training import Trainer, memory_estimate
 from fivo.training.memory_estimate import available_memory, cgroup_limit, estimate_memory, shown
-from tests.music import LENGTH, SETTINGS, command_line, environment
+from tests.music import LENGTH, SETTINGS, command_line, environment, tiny_plan, train_tiny
 from tests.sentences import assert_one_sentence
 
 HUGE = 2**31 - 1
@@ -23,15 +23,14 @@ HUGE = 2**31 - 1
 @pytest.mark.parametrize("setting", ["hidden", "particles", "batch_size"])
 @pytest.mark.parametrize("model", ["vrnn", "srnn"])
 def test_the_setting_to_blame_is_named(tmp_path, music, model, setting):
-    config = make_config({"dataset": "tiny", **SETTINGS, "model": model, setting: HUGE})
     with pytest.raises(InputError) as stop:
-        train(config, tmp_path / "run", music)
+        train_tiny(tmp_path / "run", music, model=model, **{setting: HUGE})
     assert_one_sentence(stop.value, f"{setting}={HUGE}", "B of memory", "available", f"--{setting.replace('_', '-')}")
     assert not (tmp_path / "run").exists()
 
 
 def test_the_command_refuses_without_a_crash(tmp_path, music_file, cache):
-    command = command_line("train", "--dataset", music_file, "--out", tmp_path / "run", "--hidden", HUGE)
+    command = command_line("fit", music_file, "--out", tmp_path / "run", "--hidden", HUGE)
     done = subprocess.run(command, env=environment(cache), capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert_one_sentence(done.stderr.rstrip("\n"), f"hidden={HUGE}", "--hidden")
@@ -40,7 +39,7 @@ def test_the_command_refuses_without_a_crash(tmp_path, music_file, cache):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_too_little_memory(tmp_path, music_file, cache):
     """Ten gigabytes of addresses are enough to start with, and too few for half a billion parameters."""
-    command = command_line("train", "--dataset", music_file, "--out", tmp_path / "run", "--hidden", 5_000)
+    command = command_line("fit", music_file, "--out", tmp_path / "run", "--hidden", 5_000)
     done = subprocess.run(
         ["sh", "-c", 'ulimit -v 10000000; exec "$@"', "sh", *command],
         env=environment(cache),
@@ -57,12 +56,12 @@ def test_too_little_memory(tmp_path, music_file, cache):
 @pytest.mark.parametrize("changes", [{}, {"model": "srnn"}, {"hidden": 64}, {"bound": "elbo"}, {"smoothing": True}])
 def test_what_fits_is_never_refused(music, changes):
     """The estimate stays below what the compiled step and its arguments take, but within a factor of six."""
-    config = make_config({"dataset": "tiny", **SETTINGS, "particles": 16, **changes})
-    model = build_model(config, music, key=jax.random.key(0))
-    trainer = Trainer(model, training_bound(config), config.learning_rate)
-    sequences = config.batch_size
+    plan = tiny_plan(music, particles=16, **changes)
+    config, model = plan.settings, plan.model
+    trainer = Trainer(model, plan.bound, plan.optimizer)
+    sequences = config.training.batch_size
     batch = Batch(jnp.zeros((sequences, LENGTH, music.dimension)), jnp.full(sequences, LENGTH, jnp.int32))
-    step = trainer._whole_step.lower(trainer.start(), batch, jax.random.key(0), trainer.learning_rate).compile()
+    step = trainer._whole_step.lower(trainer.start(), batch, jax.random.key(0), jnp.float32(0)).compile()
     analysis = step.memory_analysis()
     template = sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(model) if isinstance(leaf, jax.Array))
     waiting = (config.sequences_per_step - sequences) * LENGTH * music.dimension * 4  # other batches of the ELBO's step
@@ -72,11 +71,11 @@ def test_what_fits_is_never_refused(music, changes):
 
 def test_what_is_available(monkeypatch, music, tmp_path):
     assert 10**8 < available_memory() < 10**15
-    config = make_config({"dataset": "tiny", **SETTINGS})
+    config = make_settings(SETTINGS)
     needed = estimate_memory(config, music)
     monkeypatch.setattr(memory_estimate, "available_memory", lambda: needed - 1)
     with pytest.raises(InputError):
-        train(config, tmp_path, music)
+        train_tiny(tmp_path, music)
     monkeypatch.setattr(memory_estimate, "available_memory", lambda: None)  # nobody knows
     memory_estimate.check_memory(config, music)
 

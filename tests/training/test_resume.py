@@ -8,20 +8,18 @@ import subprocess
 import time
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
 from fivo import files
 from fivo.errors import InputError
 from fivo.runs import Progress, check_run
-from fivo.training import RunDirectory, make_config, train
+from fivo.training import RunDirectory
 from fivo.training.session import Session
-from tests.music import SETTINGS, command_line, environment, fivo_command, options
+from tests.music import SETTINGS, command_line, environment, fivo_command, options, tiny_plan, train_tiny
 from tests.sentences import assert_one_sentence
 from tests.training.runs import assert_same_run
 
-CONFIG = make_config({"dataset": "tiny", **SETTINGS})
 KILLS = int(os.environ.get("FIVO_TEST_KILLS", "3"))
 CUTS = int(os.environ.get("FIVO_TEST_CUTS", "4"))
 
@@ -30,12 +28,12 @@ def test_killed_at_random_instants(tmp_path, music_file, cache):
     """Three times; FIVO_TEST_KILLS in the environment says how often instead."""
     settings = {"dataset": music_file, **SETTINGS, "steps": 1500, "validate_every": 30, "log_every": 10}
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    fivo_command("train", *options(settings), "--out", whole, cache=cache)
+    fivo_command("fit", *options(settings), "--out", whole, cache=cache)
     rng = np.random.default_rng(0)
     reached = [0]
     for _ in range(KILLS):
         with subprocess.Popen(
-            command_line("train", *options(settings), "--out", broken),
+            command_line("fit", *options(settings), "--out", broken),
             env=environment(cache),
             stderr=subprocess.DEVNULL,
         ) as process:
@@ -44,7 +42,7 @@ def test_killed_at_random_instants(tmp_path, music_file, cache):
             process.send_signal(signal.SIGKILL)
         reached.append(last_step(broken))
     assert reached[-1] > reached[0]
-    fivo_command("train", *options(settings), "--out", broken, cache=cache)
+    fivo_command("fit", *options(settings), "--out", broken, cache=cache)
     assert_same_run(RunDirectory(broken), RunDirectory(whole))
 
 
@@ -88,8 +86,8 @@ def test_cut_before_a_file_is_replaced_or_appended(tmp_path, music, fivo_run, mo
         patch.setattr(files.os, "replace", replace)
         patch.setattr(RunDirectory, "append_metrics", append)
         with pytest.raises(PowerCut):
-            train(CONFIG, tmp_path, music)
-    train(CONFIG, tmp_path, music)
+            train_tiny(tmp_path, music)
+    train_tiny(tmp_path, music)
     assert_same_run(RunDirectory(tmp_path), fivo_run.directory)
 
 
@@ -107,13 +105,13 @@ def test_a_full_disk_loses_nothing(tmp_path, music, fivo_run, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "fsync", full)
         with pytest.raises(InputError) as stop:
-            train(CONFIG, tmp_path, music)
+            train_tiny(tmp_path, music)
     assert_one_sentence(stop.value, "latest.safetensors", "No space left on device", "free some space")
-    session = Session(CONFIG, RunDirectory(tmp_path), music)
+    session = Session(tiny_plan(music), RunDirectory(tmp_path))
     session.restore()
     assert session.progress.step == 40
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".part")]
-    train(CONFIG, tmp_path, music)
+    train_tiny(tmp_path, music)
     assert_same_run(RunDirectory(tmp_path), fivo_run.directory)
 
 
@@ -126,7 +124,7 @@ def test_metrics_that_do_not_fit_on_the_disk(tmp_path):
 
 
 def test_progress_survives_its_checkpoint_exactly(tmp_path, music):
-    session = Session(CONFIG, RunDirectory(tmp_path), music)
+    session = Session(tiny_plan(music), RunDirectory(tmp_path))
     for progress in (Progress(3, 0, None, 0.1 + 0.2, 4), Progress(7, 7, -np.pi * 1e-300, 1e300, 0)):
         session.progress = progress
         session.save()
@@ -139,8 +137,8 @@ def test_progress_survives_its_checkpoint_exactly(tmp_path, music):
 
 def test_a_finished_run_is_left_as_it_is(fivo_run, music):
     before = {path: path.read_bytes() for path in fivo_run.directory.path.rglob("*") if path.is_file()}
-    result = train(CONFIG, fivo_run.directory.path, music)
-    assert result == msgspec.to_builtins(fivo_run.directory.result())
+    result = train_tiny(fivo_run.directory.path, music)
+    assert result == fivo_run.directory.result()
     assert {path: path.read_bytes() for path in fivo_run.directory.path.rglob("*") if path.is_file()} == before
 
 
@@ -162,13 +160,13 @@ def test_cut_at_any_operation_on_a_file(tmp_path, music, fivo_run, monkeypatch):
 
     for name in names:
         monkeypatch.setattr(os, name, counted(name))
-    train(CONFIG, tmp_path / "counted", music)
+    train_tiny(tmp_path / "counted", music)
     total = done
     for cut in np.unique(np.linspace(0, total - 1, min(CUTS, total)).astype(int)).tolist():
         done, last, directory = 0, cut, RunDirectory(tmp_path / f"cut{cut}")
         with pytest.raises(PowerCut):
-            train(CONFIG, directory.path, music)
+            train_tiny(directory.path, music)
         last = 10**9
-        train(CONFIG, directory.path, music)
+        train_tiny(directory.path, music)
         assert_same_run(directory, fivo_run.directory)
         assert all(status.status == "good" for status in check_run(directory.path))

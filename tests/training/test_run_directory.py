@@ -2,53 +2,55 @@
 
 import dataclasses
 
-import msgspec
 import pytest
 
 from fivo.errors import InputError
-from fivo.training import RunDirectory, make_config, train
-from tests.music import SETTINGS, tiny_music
+from fivo.settings import flattened
+from fivo.training import RunDirectory, train
+from tests.music import tiny_music, tiny_plan, train_tiny
 from tests.sentences import assert_one_sentence
-
-CONFIG = make_config({"dataset": "tiny", **SETTINGS})
 
 
 def files_of(run):
     return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
 
 
-def refusal(run, config, data, **arguments):
+def refusal(run, data, **arguments):
     """The sentence of a refused run, of which no file was touched."""
     before = files_of(run)
     with pytest.raises(InputError) as refused:
-        train(config, run.path, data, **arguments)
+        train_tiny(run.path, data, **arguments)
     assert files_of(run) == before
     return refused.value
 
 
 def test_two_processes_cannot_write_one_run(fivo_run, music):
     with RunDirectory(fivo_run.directory.path):
-        sentence = refusal(fivo_run.directory, CONFIG, music)
+        sentence = refusal(fivo_run.directory, music)
     assert_one_sentence(sentence, "another process", "--out")
-    train(CONFIG, fivo_run.directory.path, music)
+    train_tiny(fivo_run.directory.path, music)
 
 
-@pytest.mark.parametrize(
-    "change", [{"hidden": 5}, {"bound": "iwae"}, {"seed": 1}, {"validate_every": 3}, {"dataset": "x"}], ids=str
-)
+@pytest.mark.parametrize("change", [{"hidden": 5}, {"bound": "iwae"}, {"seed": 1}, {"validate_every": 3}], ids=str)
 def test_a_run_of_another_configuration_is_refused(fivo_run, music, change):
     (name, value), *_ = change.items()
-    sentence = refusal(fivo_run.directory, msgspec.structs.replace(CONFIG, **change), music)
-    assert_one_sentence(sentence, f"{name}={getattr(CONFIG, name)!r}", repr(value), "--override")
+    was = flattened(tiny_plan(music).settings)[name]
+    sentence = refusal(fivo_run.directory, music, **change)
+    assert_one_sentence(sentence, f"{name}={was!r}", repr(value), "--override")
+
+
+def test_data_of_another_name_are_refused(fivo_run, music):
+    sentence = refusal(fivo_run.directory, dataclasses.replace(music, name="x"))
+    assert_one_sentence(sentence, "dataset='tiny'", "'x'", "--override")
 
 
 def test_a_model_of_another_size_is_refused_even_when_overridden(fivo_run, music):
-    sentence = refusal(fivo_run.directory, msgspec.structs.replace(CONFIG, hidden=5), music, override=True)
+    sentence = refusal(fivo_run.directory, music, override=True, hidden=5)
     assert_one_sentence(sentence, "latest.safetensors")
 
 
 def test_fewer_steps_than_were_trained_are_refused(fivo_run, music):
-    sentence = refusal(fivo_run.directory, msgspec.structs.replace(CONFIG, steps=20), music)
+    sentence = refusal(fivo_run.directory, music, steps=20)
     assert_one_sentence(sentence, "120 steps", "20 were asked for", "--out")
 
 
@@ -63,8 +65,8 @@ def test_what_kills_left_is_removed_by_the_next_owner(tmp_path):
 
 def test_other_data_under_the_same_name_is_refused(fivo_run):
     other = tiny_music((6, 6, 6))
-    assert_one_sentence(refusal(fivo_run.directory, CONFIG, other), "other data", "'tiny'", "--out")
-    assert_one_sentence(refusal(fivo_run.directory, CONFIG, other, override=True), "other data")
+    assert_one_sentence(refusal(fivo_run.directory, other), "other data", "'tiny'", "--out")
+    assert_one_sentence(refusal(fivo_run.directory, other, override=True), "other data")
 
 
 @pytest.mark.parametrize(
@@ -88,21 +90,21 @@ def test_damaged_files_are_named(tmp_path, fivo_run, music, name, content):
         (tmp_path / name).unlink()
     else:
         (tmp_path / name).write_bytes(content)
-    sentence = refusal(RunDirectory(tmp_path), CONFIG, music)
+    sentence = refusal(RunDirectory(tmp_path), music)
     assert_one_sentence(sentence, name.rpartition("/")[2])
 
 
 def test_a_place_that_cannot_be_written(tmp_path, music):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InputError) as refused:
-        train(CONFIG, tmp_path / "file", music)
+        train_tiny(tmp_path / "file", music)
     assert_one_sentence(refused.value, "file", "--out")
 
 
 def test_what_is_no_run_says_so(tmp_path):
     with pytest.raises(InputError) as refused:
         RunDirectory(tmp_path).config()
-    assert_one_sentence(refused.value, str(tmp_path), "fivo train")
+    assert_one_sentence(refused.value, str(tmp_path), "fivo fit")
     with pytest.raises(InputError) as refused:
         RunDirectory(tmp_path).result()
     assert_one_sentence(refused.value, "result.json")
@@ -123,5 +125,6 @@ def test_metrics_after_a_step_are_forgotten(tmp_path):
 
 def test_names_do_not_matter_but_content_does(fivo_run, music):
     """The fingerprint is that of the content, so a renamed copy of the data continues a run."""
-    renamed = dataclasses.replace(music, name="copy")
-    assert train(CONFIG, fivo_run.directory.path, renamed)["steps"] == CONFIG.steps
+    plan = tiny_plan(music)
+    renamed = dataclasses.replace(plan, dataset=dataclasses.replace(music, name="copy"))
+    assert train(renamed, fivo_run.directory.path).steps == plan.settings.training.steps

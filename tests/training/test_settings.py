@@ -2,36 +2,39 @@
 
 import pytest
 
+from fivo._run import dataset_setting
 from fivo.errors import InputError
-from fivo.training import RunDirectory, TrainConfig, dataset_setting, make_config, read_config
+from fivo.settings import OPTIONS, make_settings, read_settings
+from fivo.training import RunDirectory
 from tests.sentences import assert_one_sentence
 
 
 def test_the_defaults_are_the_papers():
-    config = make_config({})
-    assert (config.batch_size, config.particles, config.resampling, config.ess_threshold) == (4, 4, "multinomial", 0.5)
-    assert config.validate_every == 1000
+    settings = make_settings({})
+    bound, training = settings.bound, settings.training
+    assert (bound.particles, bound.resampling, bound.ess_threshold) == (4, "multinomial", 0.5)
+    assert (training.batch_size, training.validate_every) == (4, 1000)
 
 
 @pytest.mark.parametrize(("bound", "sequences"), [("fivo", 4), ("iwae", 4), ("elbo", 32)])
 def test_the_elbo_has_its_budget_in_sequences(bound, sequences):
-    assert make_config({"bound": bound, "particles": 8}).sequences_per_step == sequences
+    assert make_settings({"bound": bound, "particles": 8}).sequences_per_step == sequences
 
 
 def test_toml_round_trip(tmp_path):
-    config = make_config(
+    config = make_settings(
         {"dataset": 'a "quoted" \\ name', "learning_rate": 1 / 3, "smoothing": True, "seed": 2**32 - 1, "bound": "iwae"}
     )
     run = RunDirectory(tmp_path)
     run.record(config, 0)
     assert run.config() == config
     # Such a file is also a good configuration for another run.
-    assert make_config(read_config(run.config_path)) == config
-    assert set(read_config(run.config_path)) == set(TrainConfig.__struct_fields__)
+    assert make_settings(read_settings(run.config_path)) == config
+    assert set(read_settings(run.config_path)) == set(OPTIONS) - {"resampling", "ess_threshold"}  # the IWAE has none
 
 
 def test_whole_numbers_are_good_rates():
-    assert make_config({"learning_rate": 1}).learning_rate == 1.0
+    assert make_settings({"learning_rate": 1}).optimizer.learning_rate == 1.0
 
 
 @pytest.mark.parametrize(
@@ -52,11 +55,16 @@ def test_whole_numbers_are_good_rates():
         ({"ess_threshold": 1.5}, ["ess_threshold", "1.5"]),
         ({"seed": -1}, ["seed", "-1"]),
         ({"dataset": {"name": "jsb"}}, ["dataset", "str"]),
+        ({"schedule": "linear"}, ["schedule", "'linear'"]),
+        ({"warmup": -1}, ["warmup", "-1"]),
+        ({"clip": -0.5}, ["clip", "-0.5"]),
+        ({"average": 1.0}, ["average", "1.0"]),
+        ({"bound": "iwae", "resampling": "systematic"}, ["resampling", "'iwae'"]),
     ],
 )
 def test_bad_settings(settings, parts):
     with pytest.raises(InputError) as refusal:
-        make_config(settings)
+        make_settings(settings)
     assert_one_sentence(refusal.value, *parts)
 
 
@@ -66,13 +74,13 @@ def test_unreadable_configurations(tmp_path, content):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError) as refusal:
-        read_config(path)
+        read_settings(path)
     assert_one_sentence(refusal.value, "settings.toml")
 
 
 def test_a_folder_is_no_configuration(tmp_path):
     with pytest.raises(InputError) as refusal:
-        read_config(tmp_path)
+        read_settings(tmp_path)
     assert_one_sentence(refusal.value, str(tmp_path))
 
 
@@ -83,3 +91,20 @@ def test_a_path_is_kept_absolute_and_a_name_as_it_is(tmp_path, monkeypatch):
     assert dataset_setting("songs") == str(tmp_path / "songs")
     assert dataset_setting("bach") == "bach"
     assert dataset_setting("jsb") == "jsb"
+
+
+def test_sections_and_flat_names_are_the_same(tmp_path):
+    path = tmp_path / "settings.toml"
+    path.write_text(
+        '[bound]\nkind = "iwae"\nparticles = 7\n[optimizer]\nkind = "adam"\nclip = 2.0\n[training]\nsteps = 3\n'
+    )
+    assert read_settings(path) == {"bound": "iwae", "particles": 7, "clip": 2.0, "steps": 3}
+
+
+@pytest.mark.parametrize("section", ["optimizer", "data", "bound"])
+def test_an_unknown_kind_of_a_section_is_refused(tmp_path, section):
+    path = tmp_path / "settings.toml"
+    path.write_text(f'[{section}]\nkind = "sgd"\n')
+    with pytest.raises(InputError) as refusal:
+        make_settings(read_settings(path))
+    assert_one_sentence(refusal.value, section, "'sgd'")

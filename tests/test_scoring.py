@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fivo.training.scoring import COMPILATION, SLOTS, nats_per_step, scoring_plan
+from fivo._scoring import COMPILATION, SLOTS, nats_per_step, scoring_plan
 
 SMALL = np.array([3, 9, 30, 4, 12])
 rng = np.random.default_rng(0)
