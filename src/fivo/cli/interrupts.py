@@ -24,7 +24,8 @@ from typing import NoReturn
 
 WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
 RESUMABLE = ("sweep", "demo", "compare-gradients")
-"""Commands other than `train` that go on where they were stopped."""
+"""Commands other than training a run that go on where they were stopped."""
+TRAINING = ("fit", "train")
 
 _asked: list[int] = []
 _patience: dict[int, float] = {}
@@ -89,7 +90,7 @@ def sentence(number: int, arguments: Sequence[str]) -> str:
     command = arguments[0] if arguments else None
     if command in RESUMABLE:
         return f"{word}; run the same command again to resume."
-    directory = _run_directory(arguments) if command == "train" else None
+    directory = _run_directory(arguments) if command in TRAINING else None
     if directory is None:
         return f"{word}."
     step = checkpoint_step(directory)

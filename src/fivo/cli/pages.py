@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fivo.memory import VARIABLE, keeping_memory
 
-HEAVY = ("train", "evaluate", "demo")
+HEAVY = ("fit", "train", "evaluate", "demo")
 """The jobs of a sweep get theirs from the process that launches them."""
 
 
