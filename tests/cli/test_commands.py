@@ -1,4 +1,4 @@
-"""Train, evaluate, sample: thin commands over what other tests look at closely."""
+"""Fit, evaluate, sample: thin commands over what other tests look at closely."""
 
 import contextlib
 import io
@@ -12,7 +12,8 @@ import pytest
 from fivo.cli import main
 from fivo.cli.demo import compare
 from fivo.data import read_midi
-from fivo.training import RunDirectory, make_config
+from fivo.settings import make_settings
+from fivo.training import RunDirectory
 from tests.cli.commands import run
 from tests.music import SETTINGS, options
 from tests.sentences import assert_one_sentence
@@ -26,11 +27,11 @@ def trained(tmp_path_factory, music_file):
     lines = [f'dataset = "{music_file}"', *(f"{name} = {value}" for name, value in SETTINGS.items()), "seed = 9"]
     (directory / "settings.toml").write_text("\n".join(lines))
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        main(["train", "--config", str(directory / "settings.toml"), "--seed", "0", "--out", str(directory / "run")])
+        main(["fit", "--config", str(directory / "settings.toml"), "--seed", "0", "--out", str(directory / "run")])
     return directory / "run", said.getvalue()
 
 
-def test_train_says_what_came_of_it(trained, fivo_run, music_file):
+def test_fit_says_what_came_of_it(trained, fivo_run, music_file):
     directory, said = trained
     assert "done after 120 steps" in said
     assert str(directory) in said
@@ -40,13 +41,13 @@ def test_train_says_what_came_of_it(trained, fivo_run, music_file):
 
 def test_options_win_over_the_file(trained, music_file):
     directory, _ = trained
-    assert RunDirectory(directory).config() == make_config({"dataset": str(music_file), **SETTINGS})
+    assert RunDirectory(directory).config() == make_settings({"dataset": str(music_file), **SETTINGS})
 
 
 def test_the_same_command_continues_and_another_is_refused(capsys, trained, music_file):
     directory, _ = trained
-    again = run(capsys, "train", *options({"dataset": music_file, **SETTINGS}), "--out", directory)
-    assert again.code == 0
+    again = run(capsys, "fit", music_file, *options(SETTINGS), "--out", directory)
+    assert again.code == 0, again.err
     other = run(capsys, "train", *options({"dataset": music_file, **SETTINGS, "seed": 3}), "--out", directory)
     assert other.code == 2
     assert_one_sentence(other.err.rstrip("\n"), "seed=0", "3")

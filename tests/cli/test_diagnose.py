@@ -1,4 +1,4 @@
-"""`fivo diagnose`: a thin command over what the tests of evaluation look at closely."""
+"""`fivo diagnose`: a thin command over what the tests of inference look at closely."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -14,7 +14,7 @@ FEW = ("--particles", "2,4", "--repeats", 2, "--sequences", 2, "--lineage-partic
 
 
 def test_diagnose_writes_and_says_everything(capsys, fivo_run, music_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("fivo.evaluation.open_run", lambda *_, **__: fivo_run)
+    monkeypatch.setattr("fivo._run.open_run", lambda *_, **__: fivo_run)
     shown = run(capsys, "diagnose", fivo_run.directory.path, *FEW, "--lineage", "test:1", "--out", tmp_path / "found")
     assert shown.code == 0, shown.err
     found = read_record(tmp_path / "found" / "diagnosis.json", Diagnosis, run=fivo_run.directory.id)

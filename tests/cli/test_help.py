@@ -6,11 +6,12 @@ import sys
 
 import pytest
 
-from fivo.training import TrainConfig
+from fivo.settings import OPTIONS
 from tests.cli.commands import run
 
 COMMANDS = [
     [],
+    ["fit"],
     ["train"],
     ["evaluate"],
     ["diagnose"],
@@ -40,11 +41,15 @@ def test_help_is_light_and_quick(command):
 
 
 def test_every_setting_is_an_option(capsys):
-    shown = run(capsys, "train", "--help").out
-    for name in TrainConfig.__struct_fields__:
+    """Under both names of the command."""
+    shown = run(capsys, "fit", "--help").out
+    for name in OPTIONS:
         assert f"--{name.replace('_', '-')}" in shown
+    assert run(capsys, "train", "--help").out.replace("fivo train", "fivo fit") == shown
 
 
 def test_no_command_shows_the_help(capsys):
-    assert "train" in run(capsys).out
+    shown = run(capsys).out
+    assert "fit" in shown
+    assert "train" in shown
     assert run(capsys, "--version").out.strip()[0].isdigit()

@@ -33,7 +33,7 @@ def test_interrupted_at_random_instants(tmp_path, music_file, cache):
 
     Every third time nothing has been compiled before, and every fourth time it is an evaluation that is interrupted.
     """
-    train = ["train", *options(settings(music_file)), "--out", tmp_path / "run"]
+    train = ["fit", *options(settings(music_file)), "--out", tmp_path / "run"]
     started = time.monotonic()
     fivo_command(*train, cache=cache)
     longest = time.monotonic() - started
@@ -63,7 +63,8 @@ def test_interrupted_at_random_instants(tmp_path, music_file, cache):
             continue
         assert ended.code == 130, ended
         *before, said = ended.err.removesuffix("\n").split("\n")
-        assert not [line for line in before if not re.match(r"[a-z ]+ \d+/\d+", line)], ended.err  # progress
+        progress = r"[a-z ]+(: compiling| \d+/\d+)"
+        assert not [line for line in before if not re.match(progress, line)], ended.err
         assert_one_sentence(said, "fivo: Interrupted")
         if command is evaluate:
             assert said == "fivo: Interrupted."
@@ -79,7 +80,7 @@ def test_interrupted_at_random_instants(tmp_path, music_file, cache):
 def test_interrupted_inside_a_long_compilation(tmp_path, music_file):
     """No Python runs in the main thread then."""
     out = tmp_path / "run"
-    command = command_line("train", *options(settings(music_file, hidden=64, particles=16)), "--out", out)
+    command = command_line("fit", *options(settings(music_file, hidden=64, particles=16)), "--out", out)
     # Compiled as it is for users, which takes longest.
     environment_ = {**os.environ, "XLA_FLAGS": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     process = subprocess.Popen(command, env=environment_, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -89,10 +90,14 @@ def test_interrupted_inside_a_long_compilation(tmp_path, music_file):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, time.monotonic() - sent < SECONDS) == (130, True)
-    assert_one_sentence(err.removesuffix("\n"), "fivo: Interrupted", "no checkpoint")
+    *before, said = err.removesuffix("\n").split("\n")
+    assert before == ["training: compiling a training step"]
+    assert_one_sentence(said, "fivo: Interrupted", "no checkpoint")
 
 
-@pytest.mark.parametrize("arguments", [["data", "list"], ["--help"], ["evaluate", "nowhere"], ["train", "--out", "x"]])
+@pytest.mark.parametrize(
+    "arguments", [["data", "list"], ["--help"], ["evaluate", "nowhere"], ["fit", "--out", "x"], ["train", "--out", "x"]]
+)
 def test_interrupted_as_soon_as_the_package_runs(tmp_path, monkeypatch, cache, arguments):
     """Also while a heavy command is about to start itself again with other memory settings."""
     monkeypatch.chdir(tmp_path)
@@ -106,7 +111,7 @@ def test_interrupted_as_soon_as_the_package_runs(tmp_path, monkeypatch, cache, a
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert_one_sentence(err.removesuffix("\n"), "fivo: Interrupted")
-    assert ("no checkpoint" in err) == (arguments[0] == "train")
+    assert ("no checkpoint" in err) == (arguments[0] in ("fit", "train"))
 
 
 def test_ctrl_c_is_ignored_where_the_shell_says_so(tmp_path, music_file, cache):
@@ -124,7 +129,7 @@ def test_a_terminated_run_saves_a_checkpoint(tmp_path, music_file, cache):
     out = tmp_path / "run"
     long = settings(music_file, steps=1_000_000, validate_every=1_000_000, log_every=200)
     seen = until(lambda: RunDirectory(out).metrics(), then=0.1)
-    ended = send(["train", *options(long), "--out", out], cache, seen, signal.SIGTERM)
+    ended = send(["fit", *options(long), "--out", out], cache, seen, signal.SIGTERM)
     assert (ended.code, ended.seconds < 5) == (143, True), ended
     said = ended.err.splitlines()[-1]
     assert_one_sentence(said, "fivo: Terminated")

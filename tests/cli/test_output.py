@@ -38,10 +38,10 @@ def test_what_is_no_visible_sign_is_escaped(text, shown):
     [
         [ODD],
         ["data", ODD],
-        ["train", "--out", ODD, f"--{ODD}", "3"],
-        ["train", "--out", ODD, "--hidden", ODD],
-        ["train", "--out", "x", "--dataset", ODD],
-        ["train", "--out", "x", "--config", ODD],
+        ["fit", "--out", ODD, f"--{ODD}", "3"],
+        ["fit", "--out", ODD, "--hidden", ODD],
+        ["fit", "--out", "x", "--dataset", ODD],
+        ["fit", "--out", "x", "--config", ODD],
         ["evaluate", ODD],
         ["sample", ODD, "--out", f"{ODD}.mid"],
         ["sample", "x", "--out", ODD],
@@ -67,7 +67,7 @@ def test_everything_in_an_odd_place(capsys, tmp_path, monkeypatch, music_file):
     shutil.copy(music_file, f"{ODD}.npz")
     sizes = ["--particles", 2, "--repeats", 2]
     for arguments in (
-        ["train", *options({**SETTINGS, "dataset": f"{ODD}.npz", "steps": 40}), "--out", ODD],
+        ["fit", *options({**SETTINGS, "dataset": f"{ODD}.npz", "steps": 40}), "--out", ODD],
         ["evaluate", ODD, *sizes, "--relative-to", ODD],
         ["diagnose", ODD, *sizes, "--sequences", 2, "--lineage-particles", 2],
         ["sample", ODD, "--length", 2, "--out", f"{ODD}.mid"],

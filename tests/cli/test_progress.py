@@ -5,6 +5,7 @@ import time
 import pytest
 
 from fivo._terminal.progress import Bar, TrainingProgress, summary
+from fivo.runs import Result
 
 
 @pytest.fixture
@@ -44,8 +45,14 @@ def test_training_shows_rate_time_left_and_the_last_bounds(capsys, clock):
     ]
 
 
+def test_compiling_is_said_at_once(capsys):
+    with TrainingProgress(100) as progress:
+        progress.compiling("a training step")
+    assert capsys.readouterr().err.splitlines() == ["training: compiling a training step"]
+
+
 def test_how_it_ended(capsys, tmp_path):
-    result = {"steps": 40, "seconds": 61.0, "best_validation": -8.12345, "best_step": 30, "stopped_early": True}
+    result = Result(40, 30, -8.12345, stopped_early=True, seconds=61.0, compilations=1)
     summary(tmp_path, result)
     said = capsys.readouterr().out
     assert "stopped early" in said

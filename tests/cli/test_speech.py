@@ -27,13 +27,13 @@ def folder(tmp_path_factory):
 def trained(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "speech"
     with contextlib.redirect_stdout(io.StringIO()):
-        main(["train", "--dataset", str(folder), "--frame", "200", *options(SETTINGS), "--out", str(out)])
+        main(["fit", str(folder), "--frame", "200", *options(SETTINGS), "--out", str(out)])
     return out
 
 
 def test_the_settings_of_recordings_belong_to_the_run(capsys, trained, folder):
-    assert RunDirectory(trained).config().frame == 200
-    other = run(capsys, "train", "--dataset", folder, "--frame", 100, *options(SETTINGS), "--out", trained)
+    assert RunDirectory(trained).config().data.frame == 200
+    other = run(capsys, "fit", folder, "--frame", 100, *options(SETTINGS), "--out", trained)
     assert other.code == 2
     assert_one_sentence(other.err.rstrip("\n"), "frame=200", "100")
 

@@ -36,7 +36,7 @@ def test_a_terminal_that_knows_only_ascii(cache, music_file, tmp_path):
 
 def trained(cache: Path, music_file: Path, tmp_path: Path) -> Path:
     run = tmp_path / "run"
-    done = shell(cache, "", "train", *options({"dataset": music_file, **SETTINGS, "steps": 40}), "--out", run, **ASCII)
+    done = shell(cache, "", "fit", *options({"dataset": music_file, **SETTINGS, "steps": 40}), "--out", run, **ASCII)
     assert done.returncode == 0, done.stderr
     return run
 
@@ -48,7 +48,7 @@ def test_names_that_ascii_does_not_have(cache, tmp_path):
     assert_one_sentence(done.stderr.rstrip("\n"), "mus\\xefk \\u4e00")
 
 
-@pytest.mark.parametrize("arguments", [["data", "list"], ["--help"], ["--version"], ["train", "--help"]])
+@pytest.mark.parametrize("arguments", [["data", "list"], ["--help"], ["--version"], ["fit", "--help"]])
 def test_a_full_disk_behind_the_output(cache, arguments):
     done = shell(cache, "> /dev/full", *arguments)
     assert done.returncode == 2
@@ -64,7 +64,7 @@ def test_a_full_disk_behind_a_table(cache, tmp_path):
 
 
 def test_sentences_that_nobody_can_read_change_nothing(cache, music_file, tmp_path):
-    command = ["train", *options({"dataset": music_file, **SETTINGS, "steps": 40})]
+    command = ["fit", *options({"dataset": music_file, **SETTINGS, "steps": 40})]
     assert shell(cache, "2> /dev/full", *command, "--out", tmp_path / "full").returncode == 0
     assert shell(cache, "2> /dev/full", "trian").returncode == 2
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from fivo._scoring import device_batch
 from fivo.bounds import FIVO
 from fivo.gradients import Pathwise, ResamplingScore
 from fivo.models import VRNN, BernoulliEmission
 from fivo.resampling import Always
-from fivo.training.scoring import device_batch
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLE = runpy.run_path(str(DOCS / "tables" / "gradients.py"))

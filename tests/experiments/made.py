@@ -35,7 +35,7 @@ def made_experiment(**changes: Any) -> Experiment:
 def write_training(out: Path, run: PlannedRun, validation: float, fields: tuple[str, ...] = ()) -> Path:
     """A run that ended, whose best step was its 80th."""
     directory = RunDirectory(out / run.slug)
-    directory.record(run.config, 0)
+    directory.record(run.settings, 0)
     directory.write(Provenance("data", "c0ffee", "3.11", {}))
     directory.write(Result(100, 80, validation, False, 12.5, 1))
     names = ("bound", "validation", "kl", "ess", *fields)
@@ -60,7 +60,7 @@ def write_evaluation(
         name: {"nats_per_step": value, "standard_error": 0.003, "nats_per_sequence": value * 60}
         for name, value in values.items()
     }
-    reported = "fivo" if run.config.bound == "fivo" else max(values, key=lambda name: values[name])
+    reported = "fivo" if run.flat["bound"] == "fivo" else max(values, key=lambda name: values[name])
     score = {
         "split": split,
         "particles": 8,
@@ -71,8 +71,8 @@ def write_evaluation(
         "reported": {"bound": reported, "nats_per_step": values[reported]},
         "mean_length": 60.0,
         "dataset_fingerprint": "data",
-        "resampling": run.config.resampling,
-        "config": msgspec.to_builtins(run.config),
+        "resampling": run.flat.get("resampling", "multinomial"),
+        "config": run.flat,
         "commit": "c0ffee",
     }
     scores = {**scores_of(directory), split: msgspec.convert({**score, **changes}, Score)}
@@ -83,7 +83,7 @@ def write_sweep(out: Path, experiment: Experiment) -> None:
     """Every run trained and validated (the smaller rate a little better), the better ones evaluated, music in each."""
     rng = np.random.default_rng(0)
     for run in experiment.runs:
-        better = run.config.learning_rate < 5e-4
+        better = run.flat["learning_rate"] < 5e-4
         directory = write_training(out, run, -7.0 + 0.1 * better)
         write_evaluation(directory, run, {"fivo": -7.0 + 0.1 * better}, "valid")
         if better:

@@ -56,21 +56,21 @@ def finish(process: subprocess.Popen) -> str:
 
 
 ALONE = """
-import json, os, sys
+import os, sys
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-from fivo.data import load
-from fivo.evaluation import evaluate, open_run
+import msgspec
+from fivo import open_run
+from fivo._run import prepare
 from fivo.experiments import read_experiment
 from fivo.training import train
 file, out = sys.argv[1:]
 scores = {}
 for run in read_experiment(file).runs:
-    data = load(run.config.dataset)
-    train(run.config, f"{out}/{run.slug}", data)
-    trained = open_run(f"{out}/{run.slug}", dataset=data)
+    train(prepare(settings=run.flat), f"{out}/{run.slug}")
+    trained = open_run(f"{out}/{run.slug}")
     splits = ("valid", "test")
-    scores[run.slug] = {s: evaluate(trained, split=s, particles=2, repeats=2)["bounds"] for s in splits}
-print(json.dumps(scores))
+    scores[run.slug] = {s: trained.evaluate(split=s, particles=2, repeats=2).bounds for s in splits}
+print(msgspec.json.encode(scores).decode())
 """
 
 

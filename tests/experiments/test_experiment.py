@@ -75,7 +75,7 @@ def test_a_grid_is_expanded_in_order_without_repeats():
     assert experiment.keys == ("dataset", "hidden", "bound")
     first = experiment.runs[0]
     assert first.cell == (("dataset", "jsb"), ("hidden", 32), ("bound", "elbo"))
-    assert (first.config.learning_rate, first.config.seed) == (1e-3, 0)
+    assert (first.settings.optimizer.learning_rate, first.settings.training.seed) == (1e-3, 0)
     assert len({run.cell for run in experiment.runs}) == 4
 
 
@@ -180,7 +180,7 @@ def test_only_mistakes(only):
 def test_experiments_of_one_directory_share_what_they_have_in_common():
     table, decay = (read_experiment(FILES[0].parent / f"{name}.toml") for name in ("table1", "weight-decay"))
     assert table.directory == decay.directory
-    undecayed = {run.slug for run in decay.runs if run.config.weight_decay == 0}
+    undecayed = {run.slug for run in decay.runs if run.settings.optimizer.weight_decay == 0}
     assert len(undecayed) == 9
     assert undecayed == {run.slug for run in table.runs} & {run.slug for run in decay.runs}
     rows = [

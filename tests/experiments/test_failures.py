@@ -29,9 +29,9 @@ class Played(Executor):
             return future
         if outcome.code == 0:
             run = self.runs[slug]
-            directory = write_training(self.out, run, -7.0 - run.config.learning_rate)
+            directory = write_training(self.out, run, -7.0 - run.settings.optimizer.learning_rate)
             for split in () if job["kind"] == "train" else job["splits"]:
-                score = -7.0 if split == "test" else -7.0 - run.config.learning_rate
+                score = -7.0 if split == "test" else -7.0 - run.settings.optimizer.learning_rate
                 write_evaluation(directory, run, {"fivo": score}, split)
         future.set_result(outcome)
         return future
@@ -50,7 +50,7 @@ def played(tmp_path, play, capacity=1):
 def test_each_run_once_and_the_best_of_each_cell_evaluated(tmp_path, capacity):
     """Also when several jobs of a cell end at the same instant."""
     experiment, executor, finished = played(tmp_path, lambda run, attempt: GOOD, capacity)
-    best = [run.slug for run in experiment.runs if run.config.learning_rate == 1e-4]
+    best = [run.slug for run in experiment.runs if run.settings.optimizer.learning_rate == 1e-4]
     assert sorted(executor.jobs) == sorted(
         [(kind, run.slug) for kind in ("train", "validate") for run in experiment.runs]
         + [("evaluate", slug) for slug in best]
@@ -82,7 +82,7 @@ def test_what_is_damaged_is_made_again(tmp_path, name, content, again):
 
 def test_a_crash_is_tried_once_more(tmp_path):
     def play(run, attempt):
-        return CRASH if run.config.learning_rate == 1e-4 and attempt == 1 else GOOD
+        return CRASH if run.settings.optimizer.learning_rate == 1e-4 and attempt == 1 else GOOD
 
     _, executor, finished = played(tmp_path, play)
     assert not finished.failures
@@ -91,10 +91,10 @@ def test_a_crash_is_tried_once_more(tmp_path):
 
 def test_a_run_that_always_crashes_leaves_the_rest_alone(tmp_path):
     def play(run, attempt):
-        return CRASH if run.config.learning_rate == 1e-4 else GOOD
+        return CRASH if run.settings.optimizer.learning_rate == 1e-4 else GOOD
 
     experiment, executor, finished = played(tmp_path, play)
-    lost = [run.slug for run in experiment.runs if run.config.learning_rate == 1e-4]
+    lost = [run.slug for run in experiment.runs if run.settings.optimizer.learning_rate == 1e-4]
     assert list(finished.failures) == lost
     assert all(executor.jobs.count(("train", slug)) == 2 for slug in lost)
     assert all(cell["runs_trained"] == 1 and cell["ours"] == -7.0 for cell in finished.summary["cells"])

@@ -66,7 +66,7 @@ def test_killed_at_random_instants(tmp_path, music_file, cache):
         for split, score in scores(out / run.slug).items():
             assert score["bounds"] == alone[run.slug][split]
     for seed in range(SEEDS):
-        mine = [run.slug for run in experiment.runs if run.config.seed == seed]
+        mine = [run.slug for run in experiment.runs if run.settings.training.seed == seed]
         assert max(mine, key=lambda slug: alone[slug]["valid"]["fivo"]["nats_per_step"]) in evaluated
 
 
@@ -112,7 +112,10 @@ def test_runs_whose_resampling_loses_the_bound_are_scored_with_one_that_keeps_it
     scoring = {"kind": "evaluate", "splits": ["test"], "particles": 2, "repeats": 1}
     assert launch({**job, **scoring}) == (0, "the process ended with code 0")
     directory = RunDirectory(job["directory"])
-    assert (directory.config().resampling, scores(directory.path)["test"]["resampling"]) == ("relaxed", "multinomial")
+    assert (directory.config().bound.resampling, scores(directory.path)["test"]["resampling"]) == (
+        "relaxed",
+        "multinomial",
+    )
 
 
 def test_a_log_keeps_what_was_tried_before(job):

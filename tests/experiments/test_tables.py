@@ -40,7 +40,7 @@ def test_the_best_validation_is_selected_whatever_the_test_says(tmp_path):
     assert cell["difference"] == pytest.approx(0.4)
     assert (cell["runs_trained"], cell["runs_planned"]) == (2, 2)
     assert cell["selected"][0]["run"] == better.slug
-    assert f"--learning-rate {better.config.learning_rate:g}" in cell["selected"][0]["commands"][0]
+    assert f"--learning-rate {better.settings.optimizer.learning_rate:g}" in cell["selected"][0]["commands"][0]
 
 
 def test_fivo_reports_fivo_and_the_others_their_maximum_as_optimistic(tmp_path):
@@ -94,7 +94,7 @@ def test_a_run_is_trained_only_with_the_settings_asked_for(tmp_path):
 def test_seeds_are_averaged_and_give_the_error(tmp_path):
     experiment = made_experiment(grid=[{"dataset": "jsb", "bound": ["elbo", "fivo"], "seed": [0, 1, 2]}])
     for run in experiment.runs:
-        write_evaluation(write_training(tmp_path, run, -7.0), run, {"fivo": -7.0 - run.config.seed})
+        write_evaluation(write_training(tmp_path, run, -7.0), run, {"fivo": -7.0 - run.settings.training.seed})
     cell = cell_of(summarise(experiment, tmp_path), bound="fivo")
     assert cell["ours"] == -8.0
     assert cell["standard_error"] == pytest.approx(1 / math.sqrt(3))
@@ -116,7 +116,9 @@ def test_scores_relative_to_a_cell(tmp_path):
     for run in experiment.runs:
         directory = write_training(tmp_path, run, -7.0)
         for split, shift in (("valid", 0.0), ("train", 1.0), ("test", 0.0)):
-            write_evaluation(directory, run, {"fivo": shift - (8.0 if run.config.bound == "elbo" else 7.0)}, split)
+            write_evaluation(
+                directory, run, {"fivo": shift - (8.0 if run.settings.bound.kind == "elbo" else 7.0)}, split
+            )
     summary = summarise(experiment, tmp_path)
     base, ours = (cell_of(summary, bound=bound, dataset="jsb", split="test") for bound in ("elbo", "fivo"))
     assert (base["ours"], base["standard_error"]) == (0.0, None)
@@ -140,7 +142,7 @@ def test_figures_are_lines_of_the_metrics(tmp_path):
     assert [line["label"] for line in panels[0]["lines"]] == ["test elbo", "test fivo"]
     assert panels[0]["lines"][0]["x"] == list(range(10, 101, 10))
     assert panels[1]["lines"] == []
-    assert panels[0]["lines"][0]["command"].startswith("fivo train --dataset")
+    assert panels[0]["lines"][0]["command"].startswith("fivo fit ")
     assert panels[0]["lines"][0]["trained_with"] == "c0ffee"
 
 

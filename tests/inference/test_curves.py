@@ -4,18 +4,19 @@ import jax
 import numpy as np
 import pytest
 
-from fivo.evaluation import evaluate
-from fivo.evaluation.curves import Curves, UnresampledKL
-from fivo.training import train
+from fivo.inference import Curves, evaluate
+from fivo.inference.curves import UnresampledKL
+from fivo.training import Watchers
 from tests.helpers import linear_gaussian, one_sequence
+from tests.music import train_tiny
 from tests.training.runs import arrays
 
 NAMES = ["test_elbo", "test_iwae", "test_fivo", "test_kl"]
 
 
 def test_a_probe_adds_its_scores_to_validations_and_changes_no_bit(fivo_run, music, tmp_path):
-    probe = Curves(fivo_run.config, music, particles=2, kl=True)
-    train(fivo_run.config, tmp_path, music, probe=probe)
+    probe = Curves(fivo_run.settings, music, particles=2, kl=True)
+    train_tiny(tmp_path, music, watchers=Watchers(probe=probe))
     probed = type(fivo_run.directory)(tmp_path)
     assert arrays(probed) == arrays(fivo_run.directory)
     for row, plain in zip(probed.metrics(), fivo_run.directory.metrics(), strict=True):
@@ -25,14 +26,14 @@ def test_a_probe_adds_its_scores_to_validations_and_changes_no_bit(fivo_run, mus
 
 def test_the_bounds_are_those_of_evaluation(fivo_run):
     # Different random numbers: equal up to what four hundred particles leave of the noise.
-    probe = Curves(fivo_run.config, fivo_run.dataset, particles=400, bounds=["elbo"])
-    expected = evaluate(fivo_run, particles=400, bounds=["elbo"], repeats=3)["bounds"]["elbo"]
-    noise = 5 * 2 * max(expected["standard_error"], 1e-3)
-    assert probe(fivo_run.model)["test_elbo"] == pytest.approx(expected["nats_per_step"], abs=noise)
+    probe = Curves(fivo_run.settings, fivo_run.dataset, particles=400, bounds=["elbo"])
+    expected = evaluate(fivo_run, particles=400, bounds=["elbo"], repeats=3).bounds["elbo"]
+    noise = 5 * 2 * max(expected.standard_error, 1e-3)
+    assert probe(fivo_run.model)["test_elbo"] == pytest.approx(expected.nats_per_step, abs=noise)
 
 
 def test_only_the_first_sequences(fivo_run):
-    probe = Curves(fivo_run.config, fivo_run.dataset, particles=2, sequences=1)
+    probe = Curves(fivo_run.settings, fivo_run.dataset, particles=2, sequences=1)
     assert len(probe.frames) == len(probe.lengths) == 1
 
 

@@ -1,21 +1,21 @@
 """Three models with a known culprit, told apart; and a trained run taken through the whole diagnosis."""
 
-import json
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import numpyro.distributions as dist
 import pytest
 
 import fivo
+from fivo._scoring import score, scoring_plan
 from fivo.bounds import FIVO
-from fivo.evaluation import diagnose, diagnose_model, trace_lineage
-from fivo.evaluation.diagnosis import distinct
+from fivo.inference import diagnose, diagnose_model, trace_lineage
+from fivo.inference.diagnosis import distinct
 from fivo.models import LinearGaussian, simulate
+from fivo.runs import Diagnosis
 from fivo.smc import lineages
-from fivo.training.scoring import score, scoring_plan
 from tests.sentences import assert_one_sentence
 
 NUM_STEPS, LADDER, REPEATS = 20, (2, 64), 8
@@ -57,8 +57,8 @@ def diagnosed(request):
 
 def test_the_culprit_is_found_and_named(diagnosed):
     culprit, _, _, result = diagnosed
-    assert result["verdict"]["culprit"] == culprit
-    first = result["verdict"]["sentences"][0]
+    assert result.verdict.culprit == culprit
+    first = result.verdict.sentences[0]
     assert culprit in first
     assert first.endswith(".")
 
@@ -67,19 +67,19 @@ def test_the_numbers_are_right(diagnosed):
     """The bound below the exact evidence of the data; the sandwich around what simulated data have on average."""
     culprit, model, data, result = diagnosed
     exact = float(jnp.sum(model.log_evidence(fivo.Batch.from_sequences(data)))) / (len(data) * NUM_STEPS)
-    for row in result["rows"]:
-        assert row["bound"] < exact + 4 * row["standard_error"]
-        assert row["sandwich"]["lower"] <= row["sandwich"]["upper"] + 4 * row["sandwich"]["standard_error"]
-        assert 0 < row["ess"] <= 1
-        assert all(len(curve) == NUM_STEPS for curve in row["over_time"].values())
-    few, many = result["rows"]
-    assert many["bound"] > few["bound"]
+    for row in result.rows:
+        assert row.bound < exact + 4 * row.standard_error
+        assert row.sandwich.lower <= row.sandwich.upper + 4 * row.sandwich.standard_error
+        assert 0 < row.ess <= 1
+        assert all(len(curve) == NUM_STEPS for curve in row.over_time.values())
+    few, many = result.rows
+    assert many.bound > few.bound
     if culprit != "proposal":
-        gap = exact - many["bound"]
-        assert abs(gap - many["half_log_variance"]) < 0.02, "the estimate of the gap is the gap"
-        assert many["sandwich"]["gap"] < 0.1
-    assert (abs(many["kl"]) < 1e-6) == (model.proposal_kind == "prior")
-    json.dumps(result, allow_nan=False)
+        gap = exact - many.bound
+        assert abs(gap - many.half_log_variance) < 0.02, "the estimate of the gap is the gap"
+        assert many.sandwich.gap < 0.1
+    assert (abs(many.kl) < 1e-6) == (model.proposal_kind == "prior")
+    assert msgspec.json.decode(msgspec.json.encode(result), type=Diagnosis) == result, "no number is NaN"
 
 
 def test_distinct_ancestors_by_hand():
@@ -89,13 +89,13 @@ def test_distinct_ancestors_by_hand():
 
 def test_a_run_is_diagnosed(fivo_run, elbo_run):
     result = diagnose(fivo_run, particles=(2, 8), num_sequences=2, repeats=2)
-    assert [row["particles"] for row in result["rows"]] == [2, 8]
-    assert result["own_particles"] == 2
-    assert result["sequences"] == [0, 2]
-    assert result["verdict"]["culprit"] in ("proposal", "particles", "model")
+    assert [row.particles for row in result.rows] == [2, 8]
+    assert result.own_particles == 2
+    assert result.sequences == [0, 2]
+    assert result.verdict.culprit in ("proposal", "particles", "model")
     unresampled = diagnose(elbo_run, particles=(2,), num_sequences=1, repeats=2)
-    assert [row["particles"] for row in unresampled["rows"]] == [1, 2]
-    assert all(row["resampled"] == 0 for row in unresampled["rows"])
+    assert [row.particles for row in unresampled.rows] == [1, 2]
+    assert all(row.resampled == 0 for row in unresampled.rows)
 
 
 def test_the_lineage_of_a_sequence(fivo_run):
@@ -145,7 +145,7 @@ def test_a_model_with_functions_among_its_fields_is_diagnosed_and_scored():
     model = Network(eqx.nn.MLP(1, 1, 4, 1, key=jax.random.key(0)))
     data = [np.asarray(simulate(model, 5, key=jax.random.key(i)).observations) for i in range(3)]
     result = diagnose_model(model, data, PF, particles=(2, 4), repeats=2)
-    assert [row["particles"] for row in result["rows"]] == [2, 4]
+    assert [row.particles for row in result.rows] == [2, 4]
     plan = scoring_plan(np.array([5, 5, 5]), 4)
     values = score(model, FIVO(4), data, plan, key=jax.random.key(0))
     assert np.isfinite(values).all()

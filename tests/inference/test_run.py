@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import fivo
+from fivo import open_run
 from fivo.errors import InputError
-from fivo.evaluation import open_run
-from fivo.training import RunDirectory, make_config
-from tests.music import SETTINGS, tiny_music
+from fivo.training import RunDirectory
+from tests.music import SETTINGS, tiny_music, tiny_plan
 from tests.sentences import assert_one_sentence
 
 
@@ -20,7 +20,7 @@ def copy(fivo_run, tmp_path):
 
 def test_the_model_is_the_best_one(fivo_run, music):
     run = open_run(fivo_run.directory.path, dataset=music)
-    assert run.config == make_config({"dataset": "tiny", **SETTINGS})
+    assert run.settings == tiny_plan(music).settings
     np.testing.assert_allclose(run.model.output.mean, music.train_mean, rtol=1e-6)
     assert run.step == fivo_run.directory.result().best_step
 
@@ -46,7 +46,7 @@ def test_a_run_is_shown_whatever_state_it_is_in(copy, music):
 
 def test_a_path_is_found_again_from_anywhere(music_file, tmp_path, monkeypatch):
     monkeypatch.chdir(music_file.parent)
-    fivo.fit("tiny.npz", out=tmp_path / "run", **{**SETTINGS, "steps": 1})
+    fivo.fit("vrnn", "tiny.npz", out=tmp_path / "run", progress=False, **{**SETTINGS, "steps": 1})
     monkeypatch.chdir(tmp_path)
     assert open_run("run").dataset.fingerprint == tiny_music().fingerprint
 
@@ -78,7 +78,8 @@ def test_a_damaged_checkpoint(copy, music, keep):
 
 
 def test_a_checkpoint_of_another_model(copy, music):
-    copy.write_settings(copy.settings() | {"hidden": 9})
+    settings = copy.settings()
+    copy.write_settings(settings | {"model": settings["model"] | {"hidden": 9}})
     with pytest.raises(InputError) as refused:
         _ = open_run(copy.path, dataset=music).model
     assert_one_sentence(refused.value, "best.safetensors")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fivo.errors import InputError
-from fivo.evaluation import sample
+from fivo.inference import sample
 from fivo.models import SRNN, VRNN, BernoulliEmission, NormalEmission
 from tests.sentences import assert_one_sentence
 

@@ -1,16 +1,16 @@
 """Bounds of a trained run: the documented form, the paper's conventions, the same numbers for any batch size."""
 
-import json
-
 import jax
 import msgspec
 import numpy as np
 import pytest
 
+from fivo import _scoring
 from fivo.bounds import ELBO
 from fivo.errors import InputError
-from fivo.evaluation import evaluate
-from fivo.training import scoring
+from fivo.inference import evaluate
+from fivo.runs import Reported, Score
+from fivo.settings import flattened
 from tests.sentences import assert_one_sentence
 
 N = 4
@@ -22,72 +22,73 @@ def result(fivo_run):
 
 
 def test_the_documented_form(result, fivo_run):
-    again = json.loads(json.dumps(result, allow_nan=False))
-    assert again == result
-    assert {"split", "particles", "bounds", "steps", "config"} <= set(result)
-    assert (result["split"], result["particles"], result["steps"]) == ("test", N, fivo_run.step)
-    assert list(result["bounds"]) == ["elbo", "iwae", "fivo"]
-    for bound in result["bounds"].values():
+    assert msgspec.json.decode(msgspec.json.encode(result), type=Score) == result  # NaN would come back as None
+    plain = msgspec.to_builtins(result)
+    assert {"split", "particles", "bounds", "steps", "config"} <= set(plain)
+    assert (result.split, result.particles, result.steps) == ("test", N, fivo_run.step)
+    assert list(result.bounds) == ["elbo", "iwae", "fivo"]
+    for bound in plain["bounds"].values():
         assert set(bound) == {"nats_per_step", "standard_error", "nats_per_sequence", "sequences"}
-    assert result["config"] == msgspec.to_builtins(fivo_run.config)
+    assert result.config == flattened(fivo_run.settings)
+
+
+def test_a_run_evaluates_itself(result, fivo_run):
+    assert fivo_run.evaluate(particles=N, per_sequence=True) == result
 
 
 def test_sums_over_the_split(result, music):
     lengths = music.lengths("test")
-    for bound in result["bounds"].values():
-        assert len(bound["sequences"]) == len(lengths)
-        assert bound["nats_per_step"] == pytest.approx(sum(bound["sequences"]) / lengths.sum())
-        assert bound["nats_per_sequence"] == pytest.approx(np.mean(bound["sequences"]))
+    for bound in result.bounds.values():
+        assert len(bound.sequences) == len(lengths)
+        assert bound.nats_per_step == pytest.approx(sum(bound.sequences) / lengths.sum())
+        assert bound.nats_per_sequence == pytest.approx(np.mean(bound.sequences))
 
 
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_the_same_estimates_for_any_batch_size(result, fivo_run, batch_size):
     """In single precision; a rounded weight that flipped an ancestor would show as a difference of the order of one."""
     again = evaluate(fivo_run, particles=N, bounds=["fivo"], per_sequence=True, batch_size=batch_size)
-    np.testing.assert_allclose(
-        again["bounds"]["fivo"]["sequences"], result["bounds"]["fivo"]["sequences"], rtol=0, atol=1e-4
-    )
+    np.testing.assert_allclose(again.bounds["fivo"].sequences, result.bounds["fivo"].sequences, rtol=0, atol=1e-4)
 
 
 def test_the_elbo_averages_over_its_samples(result, fivo_run, music):
     """Its draws of log p/q are those of N single samples, whatever N is."""
-    plan = scoring.scoring_plan(music.lengths("test"), 1)
+    plan = _scoring.scoring_plan(music.lengths("test"), 1)
     singles = [
-        scoring.score(fivo_run.model, ELBO(1), music.splits["test"], plan, key=jax.random.key(seed))
+        _scoring.score(fivo_run.model, ELBO(1), music.splits["test"], plan, key=jax.random.key(seed))
         for seed in range(30)
     ]
     error = np.std(singles, axis=0, ddof=1) * np.sqrt(1 / 30 + 1 / (3 * N))
-    assert (np.abs(np.mean(singles, axis=0) - result["bounds"]["elbo"]["sequences"]) < 4 * error).all()
-    assert result["bounds"]["elbo"]["nats_per_step"] < result["bounds"]["iwae"]["nats_per_step"]
+    assert (np.abs(np.mean(singles, axis=0) - result.bounds["elbo"].sequences) < 4 * error).all()
+    assert result.bounds["elbo"].nats_per_step < result.bounds["iwae"].nats_per_step
 
 
 def test_standard_errors_are_over_repeats(result, fivo_run):
     rates = [
-        evaluate(fivo_run, particles=N, bounds=["iwae"], repeats=n)["bounds"]["iwae"]["nats_per_step"]
-        for n in (1, 2, 3)
+        evaluate(fivo_run, particles=N, bounds=["iwae"], repeats=n).bounds["iwae"].nats_per_step for n in (1, 2, 3)
     ]
     draws = np.array([rates[0], 2 * rates[1] - rates[0], 3 * rates[2] - 2 * rates[1]])
-    iwae = result["bounds"]["iwae"]
-    assert iwae["nats_per_step"] == pytest.approx(draws.mean())
-    assert iwae["standard_error"] == pytest.approx(draws.std(ddof=1) / np.sqrt(3), rel=1e-5)
+    iwae = result.bounds["iwae"]
+    assert iwae.nats_per_step == pytest.approx(draws.mean())
+    assert iwae.standard_error == pytest.approx(draws.std(ddof=1) / np.sqrt(3), rel=1e-5)
     single = evaluate(fivo_run, particles=N, bounds=["iwae"], repeats=1)
-    assert single["bounds"]["iwae"]["standard_error"] is None
+    assert single.bounds["iwae"].standard_error is None
 
 
 def test_seeds_repeat_and_differ(result, fivo_run):
     def rate(seed):
-        return evaluate(fivo_run, particles=N, bounds=["fivo"], seed=seed)["bounds"]["fivo"]["nats_per_step"]
+        return evaluate(fivo_run, particles=N, bounds=["fivo"], seed=seed).bounds["fivo"].nats_per_step
 
-    assert rate(0) == result["bounds"]["fivo"]["nats_per_step"] != rate(1)
+    assert rate(0) == result.bounds["fivo"].nats_per_step != rate(1)
 
 
 def test_what_is_reported(result, elbo_run, fivo_run):
     """FIVO for what was trained with it, the maximum over bounds for everything else."""
-    assert result["reported"] == {"bound": "fivo", "nats_per_step": result["bounds"]["fivo"]["nats_per_step"]}
+    assert result.reported == Reported("fivo", result.bounds["fivo"].nats_per_step)
     other = evaluate(elbo_run, particles=N)
-    assert other["reported"]["nats_per_step"] == max(row["nats_per_step"] for row in other["bounds"].values())
+    assert other.reported.nats_per_step == max(row.nats_per_step for row in other.bounds.values())
     partial = evaluate(fivo_run, particles=N, bounds=["elbo", "iwae"])
-    assert partial["reported"]["bound"] == "iwae"
+    assert partial.reported.bound == "iwae"
 
 
 def test_progress_reaches_the_total(fivo_run):
@@ -115,7 +116,7 @@ def test_bad_requests(fivo_run, arguments, part):
 
 
 def test_an_impossible_sequence_is_named(fivo_run, monkeypatch):
-    monkeypatch.setattr("fivo.evaluation.scores.score", lambda *args, **kwargs: np.array([-1.0, -np.inf, -1.0]))
+    monkeypatch.setattr("fivo.inference.scores.score", lambda *args, **kwargs: np.array([-1.0, -np.inf, -1.0]))
     with pytest.raises(InputError) as refused:
         evaluate(fivo_run, particles=N)
     assert_one_sentence(refused.value, "test sequence 1")

@@ -5,16 +5,19 @@ import math
 
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from msgspec.structs import replace
 
 import fivo
+from fivo import open_run
 from fivo.batch import Batch
 from fivo.bounds import FIVO
 from fivo.data import load
 from fivo.errors import InputError
-from fivo.evaluation import evaluate, open_run, read_baseline, relative_to
+from fivo.inference import evaluate, read_baseline, relative_to
 from fivo.models import VRNN, NormalEmission
 from tests.fast import fast_jit
 from tests.sentences import assert_one_sentence
@@ -28,7 +31,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(folder, tmp_path_factory):
-    return fivo.fit(folder, out=tmp_path_factory.mktemp("runs") / "speech", **SETTINGS)
+    return fivo.fit("vrnn", folder, out=tmp_path_factory.mktemp("runs") / "speech", progress=False, **SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +80,11 @@ def test_raw_data_cost_log_sigma_for_every_scored_entry(x64, folder):
 
 
 def test_both_are_reported(result, run):
-    fivo_row = result["bounds"]["fivo"]
+    fivo_row = result.bounds["fivo"]
     entries = 200 * np.mean([math.ceil(length / 200) for length in LENGTHS["test"]])
-    expected = fivo_row["nats_per_sequence"] - entries * math.log(run.dataset.scaling.deviation)
-    assert fivo_row["raw_nats_per_sequence"] == pytest.approx(expected, rel=1e-12)
-    assert fivo_row["nats_per_sequence"] == pytest.approx(np.mean(fivo_row["sequences"]))
+    expected = fivo_row.nats_per_sequence - entries * math.log(run.dataset.scaling.deviation)
+    assert fivo_row.raw_nats_per_sequence == pytest.approx(expected, rel=1e-12)
+    assert fivo_row.nats_per_sequence == pytest.approx(np.mean(fivo_row.sequences))
 
 
 def test_silence_trains(run):
@@ -92,22 +95,23 @@ def test_silence_trains(run):
 def test_a_run_finds_its_recordings_again(run):
     again = open_run(run.directory.path)
     assert again.dataset.fingerprint == run.dataset.fingerprint
-    assert again.config.frame == 200
+    assert again.settings.data.frame == 200
 
 
 def shifted(result, nats):
     """The result of a run that is better by so many nats per sequence."""
-    bound = {**result["bounds"]["fivo"]}
-    bound["nats_per_sequence"] += nats
-    return {**result, "bounds": {"fivo": bound}}
+    bound = result.bounds["fivo"]
+    better = replace(bound, nats_per_sequence=bound.nats_per_sequence + nats)
+    return replace(result, bounds={"fivo": better})
 
 
 def test_relative_to_a_baseline(result):
-    compared = relative_to(shifted(result, 125.0), result)
-    assert compared["nats_per_sequence"] == pytest.approx(125.0)
-    error = result["bounds"]["fivo"]["standard_error"] * 2.0  # the test sequences have two frames on average
-    assert compared["standard_error"] == pytest.approx(error * math.sqrt(2))
-    assert relative_to(result, result)["nats_per_sequence"] == 0
+    compared = relative_to(shifted(result, 125.0), result, "base")
+    assert (compared.to, compared.bound, compared.trained_with) == ("base", "fivo", "fivo")
+    assert compared.nats_per_sequence == pytest.approx(125.0)
+    error = result.bounds["fivo"].standard_error * 2.0  # the test sequences have two frames on average
+    assert compared.standard_error == pytest.approx(error * math.sqrt(2))
+    assert relative_to(result, result, "itself").nats_per_sequence == 0
 
 
 @pytest.mark.parametrize(
@@ -116,17 +120,20 @@ def test_relative_to_a_baseline(result):
 )
 def test_only_like_is_compared(result, change, part):
     with pytest.raises(InputError) as refused:
-        relative_to(result, {**result, **change})
+        relative_to(result, replace(result, **change), "other")
     assert_one_sentence(refused.value, part)
 
 
 def test_a_baseline_is_a_run_or_a_saved_result(result, run, tmp_path):
     path = tmp_path / "baseline.json"
-    path.write_text(json.dumps(result))
+    plain = msgspec.to_builtins(result)
+    path.write_text(json.dumps(plain))
     assert read_baseline(path, evaluate=pytest.fail) == result
-    assert read_baseline(run.directory.path, evaluate=lambda place: {"place": place}) == {"place": run.directory.path}
-    digits = json.dumps(result)[:-1] + f', "more": {"1" * 100_000}' + "}"
-    malformed = ({**result, "bounds": 3}, {**result, "reported": {"bound": "vae", "nats_per_step": 1.0}})
+    assert read_baseline(run.directory.path, evaluate=lambda place: replace(result, split=str(place))).split == str(
+        run.directory.path
+    )
+    digits = json.dumps(plain)[:-1] + f', "more": {"1" * 100_000}' + "}"
+    malformed = ({**plain, "bounds": 3}, {**plain, "reported": {"bound": "vae", "nats_per_step": 1.0}})
     for content in ("[]", "{}", "no", "[" * 100_000, digits, *map(json.dumps, malformed)):
         path.write_text(content)
         with pytest.raises(InputError) as refused:

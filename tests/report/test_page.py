@@ -283,8 +283,8 @@ def test_lines_with_gaps_lone_points_and_early_ends(tmp_path):
         directory = write_training(tmp_path, run, -7.0)
         rows = [
             {"step": step, "bound": -7.0 - 1 / step, "test_kl": math.nan if step == 50 else 1.0 + step / 100}
-            | ({} if run.config.bound == "elbo" else {"validation": -7.5})
-            for step in steps[run.config.bound]
+            | ({} if run.settings.bound.kind == "elbo" else {"validation": -7.5})
+            for step in steps[run.settings.bound.kind]
         ]
         write_metrics(directory, rows)
     write_summary(figure, tmp_path)

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from fivo import open_run
 from fivo.data import Dataset
-from fivo.evaluation import diagnose, evaluate, open_run
-from fivo.runs import Diagnosis, Evaluations, Excerpt, Score, write_excerpt
+from fivo.runs import Evaluations, Excerpt, write_excerpt
 from fivo.training import RunDirectory
 
 RECORDS = [
@@ -28,10 +28,9 @@ RECORDS = [
 def complete(directory: Path, music: Dataset) -> None:
     """Add scores, a diagnosis and an excerpt to a trained run."""
     run = open_run(directory, dataset=music)
-    score = msgspec.convert(evaluate(run, particles=2, repeats=2) | {"commit": "c0ffee"}, Score)
+    score = msgspec.structs.replace(run.evaluate(particles=2, repeats=2), commit="c0ffee")
     run.directory.write(Evaluations({"test": score}))
-    found = diagnose(run, particles=(2,), num_sequences=1, repeats=2)
-    run.directory.write(msgspec.convert(found, Diagnosis))
+    run.directory.write(run.diagnose(particles=(2,), num_sequences=1, repeats=2))
     roll = np.asarray(music.splits["test"][0], np.uint8)
     write_excerpt(directory / "sample.npz", Excerpt(roll, roll[::-1], 2))
 

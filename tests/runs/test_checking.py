@@ -69,7 +69,7 @@ def test_files_that_do_not_fit_together(run):
     run.write(result)
     arrays, best = run.read_best()
     run.write_best(arrays, Best(40, best.validation))
-    assert_one_sentence(problem(run, "checkpoints/best.safetensors"), "of step 40", "fivo train")
+    assert_one_sentence(problem(run, "checkpoints/best.safetensors"), "of step 40", "fivo fit")
 
 
 @pytest.mark.parametrize("name", RECORDS[1:2] + RECORDS[3:8])
@@ -120,7 +120,7 @@ def test_the_command(run, capsys):
     assert bad.out.count("good") == len(RECORDS) - 2
     assert "damaged" in bad.out
     assert "missing" in bad.out
-    assert_one_sentence(bad.err.strip(), "2 of the 10 files", "best.safetensors", "result.json", "fivo train")
+    assert_one_sentence(bad.err.strip(), "2 of the 10 files", "best.safetensors", "result.json", "fivo fit")
     told = command(capsys, "check", run.path, "--json")
     assert told.code == 2
     content = json.loads(told.out)
@@ -133,4 +133,4 @@ def test_the_command(run, capsys):
     }  # fmt: skip
     nowhere = command(capsys, "check", run.path / "nowhere")
     assert nowhere.code == 2
-    assert_one_sentence(nowhere.err.strip(), "nowhere", "fivo train")
+    assert_one_sentence(nowhere.err.strip(), "nowhere", "fivo fit")

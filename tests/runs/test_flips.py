@@ -6,12 +6,13 @@ import os
 import numpy as np
 import pytest
 
+from fivo import open_run
+from fivo._run import prepare
 from fivo.errors import InputError
-from fivo.evaluation import open_run
 from fivo.experiments.selection import commit_of, result_of, scores_of
 from fivo.report import read_sources
 from fivo.runs import Progress, check_run
-from fivo.training import RunDirectory, make_config, train
+from fivo.training import RunDirectory, train
 from fivo.training.session import Session
 from tests.cli.commands import run as command
 from tests.music import SETTINGS, options
@@ -32,7 +33,7 @@ def settings(music_file):
 @pytest.fixture(scope="module")
 def original(settings, music, tmp_path_factory):
     path = tmp_path_factory.mktemp("original") / "run"
-    train(make_config(settings), path, music)
+    train(prepare(settings=settings), path)
     complete(path, music)
     return RunDirectory(path)
 
@@ -49,14 +50,14 @@ def digest(arrays):
 class Readers:
     """What each command learns from a run's directory; everything that it prints is a function of that."""
 
-    def __init__(self, run, config, music):
+    def __init__(self, run, plan, music):
         self.run, self.music = run, music
-        self.session = Session(config, run, music)
+        self.session = Session(plan, run)
 
     def evaluate(self):
         """Also `diagnose` and `sample`."""
         opened = open_run(self.run.path, dataset=self.music)
-        return opened.config, opened.step, digest(opened.directory.read_best()[0])
+        return opened.settings, opened.step, digest(opened.directory.read_best()[0])
 
     def report(self):
         (files,) = read_sources([self.run.path]).runs
@@ -71,7 +72,7 @@ class Readers:
         return found
 
     def train(self):
-        self.run.check(self.session.config, self.music.fingerprint, override=False)
+        self.run.check(self.session.plan.settings, self.music.fingerprint, override=False)
         self.session.progress = Progress()
         self.session.restore()
         if not self.session.best_is_kept():
@@ -93,7 +94,7 @@ COMMANDS = ("evaluate", "report", "check", "train", "sweep")
 def test_no_flip_is_silent(original, settings, music, tmp_path, caplog):
     """Sixty; FIVO_TEST_FLIPS in the environment says how many instead."""
     run = copied(original.path, tmp_path / "run")
-    readers = Readers(run, make_config(settings), music)
+    readers = Readers(run, prepare(settings=settings), music)
     before = {name: getattr(readers, name)() for name in COMMANDS}
     assert not caplog.records
     rng = np.random.default_rng(0)
@@ -135,7 +136,7 @@ def test_whole_commands(original, settings, tmp_path, capsys, caplog, name):
         "evaluate": ("evaluate", run.path, "--particles", 2, "--repeats", 1, "--json"),
         "report": ("report", run.path, "--out", tmp_path / "page.html"),
         "check": ("check", run.path),
-        "train": ("train", *options(settings), "--out", run.path),
+        "train": ("fit", *options(settings), "--out", run.path),
     }
     before = {word: command(capsys, *arguments) for word, arguments in commands.items()}
     assert {outcome.code for outcome in before.values()} == {0}
