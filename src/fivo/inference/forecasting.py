@@ -1,0 +1,127 @@
+"""Forecasts: the rows after the last, drawn from the particles that have seen all before."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Key, PyTree, Shaped
+
+from fivo.batch import Batch, Sequence, as_batch, over_sequences
+from fivo.distributions import weight_dtype
+from fivo.errors import InputError
+from fivo.models import Generator, SequenceModel, check_inputs, check_streams, simulate
+from fivo.smc import ParticleFilter, Particles, sequence_keys
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of rows that were not seen."""
+
+    samples: Float[np.ndarray, "sequence sample time dim"]
+
+    @property
+    def mean(self) -> Float[np.ndarray, "sequence time dim"]:
+        """The average draw."""
+        return self.samples.mean(axis=1)
+
+    def quantile(self, level: float) -> Float[np.ndarray, "sequence time dim"]:
+        """The value that a share of `level` of the draws lies below."""
+        if not 0 <= level <= 1:
+            raise InputError(f"a quantile's level must be from 0 to 1, got {level!r}.")
+        return np.quantile(self.samples, level, axis=1)
+
+    def __repr__(self) -> str:
+        count, draws, time, dim = self.samples.shape
+        return f"{type(self).__name__}({count} sequences, {draws} draws of {time} steps, {dim} values a step)"
+
+
+def forecast_rows(
+    model: SequenceModel,
+    batch: Any,
+    horizon: int,
+    *,
+    inputs: Any = None,
+    num_samples: int = 200,
+    num_particles: int = 200,
+    key: Key[Array, "*batch"],
+) -> Draws:
+    """Draw what follows every sequence of a batch.
+
+    Args:
+        model: A model whose `encode_next` reads one frame at a time; its proposal may read future frames.
+        batch: The sequences so far: a `Batch`, or what can be made one. Each has at least one row.
+        horizon: How many rows to draw.
+        inputs: The inputs of those rows [sequence, horizon, input], for models that read inputs.
+        num_samples: Draws for each sequence.
+        num_particles: Of the filter that reads the sequences so far.
+        key: One random key, or one for each sequence.
+    """
+    batch = as_batch(batch)
+    check_streams(model)
+    if not isinstance(horizon, int) or horizon < 1:
+        raise InputError(f"horizon must be a positive integer, got {horizon!r:.60}.")
+    if int(np.min(np.asarray(batch.lengths))) < 1:
+        raise InputError("every sequence must have at least one row to go on from.")
+    count = batch.lengths.shape[0]
+    width = 0 if inputs is None else np.shape(inputs)[-1]
+    check_inputs(model, width)
+    if inputs is not None and np.shape(inputs)[:2] != (count, horizon):
+        raise InputError(
+            f"inputs must have shape ({count}, {horizon}, number of inputs), one for every row that is drawn, got "
+            f"{np.shape(inputs)}."
+        )
+    future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
+    keys = sequence_keys(key, count)
+    pf = ParticleFilter(num_particles, "systematic")
+    filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
+    seen = pf(model, batch, key=filter_keys)
+    dead = ~np.asarray(seen.alive)
+    if dead.any():
+        raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
+    samples = _continue(model, batch, seen.particles, future, draw_keys, horizon, num_samples)
+    return Draws(np.asarray(samples))
+
+
+@eqx.filter_jit
+def _continue(
+    model: SequenceModel,
+    batch: Batch,
+    particles: Particles,
+    inputs: Float[Array, "batch horizon input"] | None,
+    keys: Key[Array, " batch"],
+    horizon: int,
+    num_samples: int,
+) -> Shaped[Array, "batch sample horizon dim"]:
+    def one(sequence: Sequence, particles: Particles, u: Float[Array, "horizon input"] | None, key: Key[Array, ""]):
+        memory = memory_after(model, sequence)
+        choice_key, draw_key = jax.random.split(key)
+        # Evenly spread over the particles: less noise than independent choices, and no less right.
+        offsets = (jnp.arange(num_samples) + jax.random.uniform(choice_key)) / num_samples
+        cumulative = jnp.cumsum(jnp.exp(particles.log_weights))
+        last = particles.log_weights.shape[0] - 1
+        chosen = jnp.minimum(jnp.searchsorted(cumulative, offsets * cumulative[-1]), last)
+
+        def draw(index: Array, key: Key[Array, ""]) -> Shaped[Array, "horizon dim"]:
+            state = jax.tree.map(lambda leaf: leaf[index], particles.state)
+            return simulate(model, horizon, key=key, inputs=u, start=Generator(state, memory)).observations
+
+        return jax.vmap(draw)(chosen, jax.random.split(draw_key, num_samples))
+
+    return over_sequences(one, batch, particles, inputs, keys)
+
+
+def memory_after(model: SequenceModel, sequence: Sequence) -> PyTree:
+    """The model's memory after all frames of a sequence, padding left out."""
+
+    def step(memory: PyTree, now: tuple) -> tuple[PyTree, None]:
+        x, mask, u, active = now
+        following = model.encode_next(memory, x, mask, u)[2]
+        return jax.tree.map(lambda new, old: jnp.where(active, new, old), following, memory), None
+
+    active = jnp.arange(sequence.observations.shape[0]) < sequence.length
+    frames = (sequence.observations, sequence.mask, sequence.inputs, active)
+    return lax.scan(step, model.begin(), frames)[0]
