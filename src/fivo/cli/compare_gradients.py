@@ -47,8 +47,10 @@ def compare_gradients(
     """
     from fivo.caching import compilation_cache
     from fivo.data import load
+    from fivo.extras import require
     from fivo.training import dataset_setting
 
+    require("matplotlib", "The plot")  # before anything is trained
     compilation_cache()
     settings = {
         "dataset": dataset_setting(dataset),

@@ -27,7 +27,10 @@ def demo(*, out: Path = Path("build/demo"), steps: int = 2000, seed: int = 0) ->
     """
     from fivo.caching import compilation_cache
     from fivo.data import load
+    from fivo.extras import require
 
+    for package in ("matplotlib", "mido"):  # before anything is trained
+        require(package, "The demonstration")
     compilation_cache()
     settings = {"hidden": 32, "particles": 4, "learning_rate": 1e-3, "steps": steps, "seed": seed}
     every = {"validate_every": max(steps // 8, 1), "log_every": max(steps // 40, 1)}

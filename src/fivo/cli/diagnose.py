@@ -54,9 +54,11 @@ def diagnose(
     from fivo.cli.progress import Bar
     from fivo.evaluation import diagnose as diagnose_run
     from fivo.evaluation import open_run, trace_lineage
+    from fivo.extras import require
     from fivo.report import write_lineage
     from fivo.runs import Diagnosis, write_record
 
+    require("matplotlib", "The plots of a diagnosis")  # before anything is computed
     ladder = _numbers(particles)
     chosen, index = _sequence(lineage)
     compilation_cache()

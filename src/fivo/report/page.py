@@ -8,6 +8,7 @@ from typing import Any
 
 from fivo import __version__
 from fivo.errors import InputError
+from fivo.extras import require
 from fivo.report.damage import refusing_damage
 from fivo.report.grid import Grid, arranged, heading, number_text, signed
 from fivo.report.png import write_pianoroll
@@ -30,13 +31,16 @@ MOST_PIECES = 4
 
 def report_page(sources: Sources, *, audio: bool = True) -> str:
     """The page as HTML: no network, no other files, nothing of the data run as code."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
-
-    environment = Environment(
-        loader=FileSystemLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    jinja2 = require("jinja2", "The report page")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PARTS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {"number": number_text, "signed": signed, "heading": heading}
-    with refusing_damage(UndefinedError):
+    with refusing_damage(jinja2.UndefinedError):
         return environment.get_template("page.html").render(_content(sources, audio))
 
 

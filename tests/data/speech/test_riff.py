@@ -101,7 +101,7 @@ def test_flac(subtype):
 def test_flac_without_its_package(without_soundfile):
     with pytest.raises(InputError) as refused:
         decode(b"fLaC" + bytes(40), "a.flac")
-    assert_one_sentence(refused.value, "fivo[speech]")
+    assert_one_sentence(refused.value, "fivo[app]")
 
 
 def flac(samples: np.ndarray, subtype: str = "PCM_16") -> bytes:

@@ -1,4 +1,4 @@
-"""FLAC files, by way of the extra `speech`."""
+"""FLAC files, by way of the extra `app`."""
 
 import io
 
@@ -9,6 +9,7 @@ from fivo.data.budget import SAMPLE_BYTES, Budget
 from fivo.data.foreign import refusing
 from fivo.data.speech.riff import FULL_SCALE
 from fivo.errors import InputError
+from fivo.extras import require
 
 MAGIC = b"fLaC"
 
@@ -18,12 +19,7 @@ _UNKNOWN = 1 << 40
 
 def read_flac(content: bytes, where: str, budget: Budget) -> tuple[Shaped[np.ndarray, " _samples"], int]:
     """(samples, rate) of a mono file; 16-bit samples are int16, all others float32 in the same unit."""
-    try:
-        import soundfile
-    except (ImportError, OSError):  # OSError: the package is there, but not the library that it calls
-        raise InputError(
-            f"{where} is a FLAC file, which needs an extra package; install it with: pip install 'fivo[speech]'."
-        ) from None
+    soundfile = require("soundfile", "Reading recordings")
     with refusing(where, "FLAC file", "get a fresh copy"), soundfile.SoundFile(io.BytesIO(content)) as file:
         if file.channels != 1:
             raise InputError(
