@@ -85,8 +85,8 @@ def load(
     A path is a pickle of note lists (plain, .xz or .gz), an .npz (`fivo.data.npz`), the .mat of a known set, or a
     folder of MIDI files or of recordings. `steps_per_quarter` says how finely MIDI files are sampled, and how fast a
     pickle is to be played: by default 2, an eighth note a step. `split_seed` draws the splits of a folder that has no
-    sub-folders for them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get them with
-    `resample`. A folder in TIMIT's layout is split as in the paper.
+    sub-folders for them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get
+    them with `resample`. A folder in TIMIT's layout is split as in the paper.
 
     Only regular files are read. A link to one counts as one, wherever it leads; links to folders within a folder are
     followed for `train`, `valid` and `test` only. What a dataset becomes in memory is limited (`fivo.data.budget`).
