@@ -69,6 +69,7 @@ ROLL = "import numpy; roll = numpy.zeros((4, 88)); "
 FEATURES = {
     "MIDI out": (ROLL + "fivo.report.write_midi('a.mid', roll)", "app"),
     "MIDI in": ("fivo.data.read_midi('a.mid', 2)", "app"),
+    "WAV in": ("fivo.data.read_recording('a.wav')", "app"),
     "the page": ("fivo.report.report_page(fivo.report.Sources([], []))", "app"),
     "a scheduler": (
         "from fivo.experiments.executors import cluster_executor\nwith cluster_executor('tcp://127.0.0.1:1'): pass",

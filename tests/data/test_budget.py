@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pytest
+import soundfile
 
 from fivo.data import SPLITS
 from tests.data.measured import MEMORY, SLACK, measured
@@ -165,7 +165,6 @@ def test_a_recording_of_ten_million_parts_is_refused_at_once(tmp_path):
 
 
 def test_the_samples_that_a_flac_header_announces_are_counted(tmp_path):
-    soundfile = pytest.importorskip("soundfile")
     file = io.BytesIO()
     soundfile.write(file, noise(1_000), 16_000, format="FLAC")
     content = bytearray(file.getvalue())
@@ -176,7 +175,6 @@ def test_the_samples_that_a_flac_header_announces_are_counted(tmp_path):
 
 
 def test_a_flac_that_unfolds_is_counted(tmp_path):
-    soundfile = pytest.importorskip("soundfile")
     path = tmp_path / "silence.flac"
     soundfile.write(path, np.zeros(20 * MiB, np.int16), 16_000)
     assert path.stat().st_size < MiB

@@ -19,6 +19,7 @@ from random import Random
 import mido
 import numpy as np
 import scipy.io
+import soundfile
 
 from fivo.data import SPLITS, Dataset, Scaling, fetch, load, read_at_rate, read_midi, save_npz
 from fivo.data.download import is_url
@@ -139,8 +140,6 @@ def waves() -> list[bytes]:
 
 
 def flacs() -> list[bytes]:
-    import soundfile
-
     contents = []
     for subtype in ("PCM_16", "PCM_24"):
         file = io.BytesIO()
