@@ -1,6 +1,7 @@
 """Conversion of the sampling rate, by scipy's polyphase filter."""
 
 import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Shaped
@@ -32,5 +33,6 @@ def convert_rate(
     budget.afford((2 * half + 1) * _TAP_BYTES)
     from scipy import signal  # takes longer to import than most recordings to convert
 
-    taps = signal.firwin(2 * half + 1, ROLL_OFF / max(up, down), window=("kaiser", KAISER_BETA))
+    window: Any = ("kaiser", KAISER_BETA)  # scipy declares a name only, and takes a name with its parameter too
+    taps = signal.firwin(2 * half + 1, ROLL_OFF / max(up, down), window=window)
     return signal.resample_poly(samples.astype(np.float64), up, down, window=taps).astype(np.float32)
