@@ -70,6 +70,8 @@ FEATURES = {
     "MIDI out": (ROLL + "fivo.report.write_midi('a.mid', roll)", "app"),
     "MIDI in": ("fivo.data.read_midi('a.mid', 2)", "app"),
     "WAV in": ("fivo.data.read_recording('a.wav')", "app"),
+    "a plot": ("fivo.report.plot_training([{'step': 1, 'bound': 2.0, 'validation': 3.0}])", "app"),
+    "a pianoroll": (ROLL + "fivo.report.write_pianoroll('a.png', roll)", "app"),
     "the page": ("fivo.report.report_page(fivo.report.Sources([], []))", "app"),
     "a scheduler": (
         "from fivo.experiments.executors import cluster_executor\nwith cluster_executor('tcp://127.0.0.1:1'): pass",

@@ -43,7 +43,7 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
 
     from fivo.evaluation import evaluate, open_run, sample
     from fivo.files import write_atomically
-    from fivo.report import write_midi, write_pianoroll, write_wav
+    from fivo.report import plot_training, write_figure, write_midi, write_pianoroll, write_wav
 
     started = time.monotonic()
     runs, results = {}, {}
@@ -51,7 +51,10 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
         _train(data, out / bound, settings | {"bound": bound})
         runs[bound] = open_run(out / bound, dataset=data)
         results[bound] = evaluate(runs[bound], particles=PARTICLES, repeats=2, seed=settings["seed"])
-    _plot(out / "bounds.svg", {bound: run.directory.metrics() for bound, run in runs.items()})
+    metrics = {bound.upper(): run.directory.metrics() for bound, run in runs.items()}
+    figure = plot_training(metrics, title=f"{data.name}: the bound that each run is trained with")
+    for suffix in (".svg", ".png"):
+        write_figure((out / "bounds").with_suffix(suffix), figure)
     write_atomically(out / "bounds.json", json.dumps(results, indent=2).encode())
     piece = sample(runs["fivo"].model, LENGTH, key=jax.random.key(settings["seed"])).astype("uint8")
     steps_per_quarter = max(1, round(data.steps_per_quarter or 1))
@@ -69,19 +72,6 @@ def _train(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     train_with_progress(make_config({"dataset": data.name, **settings}), out, data, label=label)
 
 
-def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
-    from fivo.report import Line, Panel, panels
-
-    def panel(title: str, field: str) -> Panel:
-        lines = []
-        for bound, rows in metrics.items():
-            known = [row for row in rows if field in row]
-            lines.append(Line(bound.upper(), [row["step"] for row in known], [row[field] for row in known]))
-        return Panel(lines, title, "step", "nats per timestep")
-
-    panels(path, [panel("Training: each run's own bound", "bound"), panel("Validation: the same", "validation")])
-
-
 def _print(name: str, results: dict[str, dict[str, Any]], out: Path, seconds: float) -> None:
     from rich.table import Table
 
@@ -96,6 +86,6 @@ def _print(name: str, results: dict[str, dict[str, Any]], out: Path, seconds: fl
     screen.print(table)
     screen.print("reported: FIVO for the model trained with FIVO, the maximum over bounds for the others")
     screen.print(
-        f"{seconds:.0f} s; plot {out / 'bounds.svg'}, music {out / 'piece.wav'} (.mid, .png), runs in {out}",
+        f"{seconds:.0f} s; plot {out / 'bounds.svg'} (.png), music {out / 'piece.wav'} (.mid, .png), runs in {out}",
         soft_wrap=True,
     )

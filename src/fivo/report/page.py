@@ -11,20 +11,13 @@ from fivo.errors import InputError
 from fivo.extras import require
 from fivo.report.damage import refusing_damage
 from fivo.report.grid import Grid, arranged, heading, number_text, signed
-from fivo.report.png import write_pianoroll
+from fivo.report.measures import MEASURES
+from fivo.report.pianoroll import write_pianoroll
 from fivo.report.reading import RunFiles, Sources, curves
 from fivo.report.sound import write_wav
 from fivo.report.style import DARK_COLOURS, LIGHT_COLOURS
 
 PARTS = Path(__file__).parent / "page_parts"
-CHARTS = {
-    "bound": "Training bound (nats per timestep)",
-    "validation": "Validation bound (nats per timestep)",
-    "kl": "KL from q to p (nats per timestep)",
-    "ess": "Effective sample size",
-    "gradient_norm": "Norm of the gradient",
-}
-LOGARITHMIC = {"gradient_norm"}
 SOUND_RATE = 11025
 MOST_PIECES = 4
 
@@ -97,10 +90,10 @@ def _charts(sources: Sources) -> tuple[dict[str, list[str]], list[dict[str, Any]
                 words = (panel["title"], panel["y_label"]) if named else (panel["y_label"], "")
                 add(summary["name"], *words, panel["lines"])
     runs = curves(sources.runs)
-    for field, title in CHARTS.items():
+    for field, measure in MEASURES.items():
         lines = [{"label": run["label"], **run["lines"][field]} for run in runs if run["lines"][field]["x"]]
         if lines:
-            add("", title, "", lines, field in LOGARITHMIC)
+            add("", measure.heading, "", lines, measure.log)
     return places, data
 
 
