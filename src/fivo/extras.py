@@ -8,6 +8,7 @@ from fivo.errors import InputError
 EXTRAS = {
     "distributed": "cluster",
     "jinja2": "app",
+    "markupsafe": "app",
     "matplotlib": "app",
     "mido": "app",
     "soundfile": "app",

@@ -18,6 +18,7 @@ from fivo.report.sound import write_wav
 from fivo.report.style import DARK_COLOURS, LIGHT_COLOURS
 
 PARTS = Path(__file__).parent / "page_parts"
+UPLOT = Path(__file__).parent / "vendor" / "uplot"
 SOUND_RATE = 11025
 MOST_PIECES = 4
 
@@ -49,17 +50,16 @@ def _content(sources: Sources, audio: bool) -> dict[str, Any]:
         "pieces": _pieces(sources, audio),
         "runs": sources.runs,
         "data": data,
-        # Ours, and inserted as they are: neither may contain what would end its element.
-        "style": _part("page.css"),
-        "script": _part("page.js"),
+        # Not of the data, and inserted as they are: none may contain what would end its element.
+        "style": _part(UPLOT / "uPlot.min.css") + _part(PARTS / "page.css"),
+        "charting": _part(UPLOT / "uPlot.iife.min.js") if data else "",
+        "script": _part(PARTS / "page.js"),
         "colours": list(zip(LIGHT_COLOURS, DARK_COLOURS, strict=True)),
     }
 
 
-def _part(name: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup((PARTS / name).read_text())
+def _part(path: Path) -> Any:
+    return require("markupsafe", "The report page").Markup(path.read_text())
 
 
 def _title(sources: Sources) -> str:
@@ -117,6 +117,7 @@ def _distinct(runs: list[RunFiles]) -> list[RunFiles]:
 
 def _music(run: RunFiles, audio: bool) -> list[dict[str, Any]]:
     pieces = []
+    require("matplotlib", "The report page")
     with tempfile.TemporaryDirectory() as folder:
         for name, roll in (run.excerpt or {}).items():
             picture, sound = Path(folder, f"{name}.png"), Path(folder, f"{name}.wav")
