@@ -29,7 +29,7 @@ docs: $(VENV)/.dev ## build the documentation
 
 lock: $(VENV)/.dev ## pin the requirements anew (LOCK_FLAGS=--upgrade: to the newest versions)
 	$(LOCK) --all-extras --output-file requirements/dev.txt pyproject.toml requirements/build.in
-	$(LOCK) --constraints requirements/dev.txt --output-file requirements/run.txt pyproject.toml requirements/build.in
+	$(LOCK) --extra app --constraints requirements/dev.txt --output-file requirements/run.txt pyproject.toml requirements/build.in
 
 clean: ## remove the environment, builds and caches; run directories stay
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*

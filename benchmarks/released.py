@@ -27,12 +27,13 @@ import fivo
 from fivo._terminal.progress import Bar
 from fivo.data import Dataset, pad
 from fivo.evaluation import Run, evaluate
+from fivo.experiments.experiment import find_experiment
 from fivo.files import write_atomically
 from fivo.models import VRNN, BernoulliEmission, NormalLatent
 from fivo.training import RunDirectory, make_config
 from fivo.training.commit import code_commit
 
-TABLE5 = Path(__file__).resolve().parents[1] / "experiments" / "table5.toml"
+TABLE5 = find_experiment("table5")
 BATCH, PARTICLES, LONGEST, DECAY = 4, 4, 100, 0.999  # of the training; DECAY is that of Adam's second moments
 BOUNDS = {"elbo": fivo.bounds.ELBO(1), "iwae": fivo.bounds.IWAE(PARTICLES), "fivo": fivo.bounds.FIVO(PARTICLES)}
 NETWORKS = ("data_encoder", "latent_encoder", "prior_fcnet", "approximate_posterior_fcnet", "generative_fcnet")

@@ -13,11 +13,10 @@ from fivo.files import replacing, write_atomically
 from fivo.report import (
     Line,
     Panel,
-    line_chart,
-    panels,
+    plot_panels,
+    write_figure,
     write_midi,
     write_pianoroll,
-    write_png,
     write_samples,
     write_wav,
 )
@@ -28,31 +27,29 @@ WRITERS = {
     "midi": lambda path: write_midi(path, ROLL),
     "wav": lambda path: write_wav(path, ROLL),
     "samples": lambda path: write_samples(path, np.zeros(10), 16000),
-    "png": lambda path: write_png(path, np.zeros((2, 2, 3), np.uint8)),
     "pianoroll": lambda path: write_pianoroll(path, ROLL),
-    "line_chart": lambda path: line_chart(path, [LINE], title="title", x_label="x", y_label="y"),
-    "panels": lambda path: panels(path, [Panel([LINE], "title", "x", "y")]),
+    "figure": lambda path: write_figure(path, plot_panels([Panel([LINE], "title", "x", "y")])),
 }
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 def test_replaces_what_was_there(tmp_path, write):
-    target = tmp_path / "file"
+    target = tmp_path / "file.png"
     target.write_text("old")
     write(str(target))
-    assert os.listdir(tmp_path) == ["file"]
+    assert os.listdir(tmp_path) == ["file.png"]
     assert target.read_bytes() != b"old"
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-@pytest.mark.parametrize("name", ["folder", "plain/file"])
+@pytest.mark.parametrize("name", ["folder.png", "plain.png/file.png"])
 def test_unwritable_path(tmp_path, write, name):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "plain").write_text("not a folder")
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "plain.png").write_text("not a folder")
     with pytest.raises(InputError, match=rf"{name}' cannot be written \(.+\); free some space or choose a folder"):
         write(tmp_path / name)
-    assert sorted(os.listdir(tmp_path)) == ["folder", "plain"]
-    assert os.listdir(tmp_path / "folder") == []
+    assert sorted(os.listdir(tmp_path)) == ["folder.png", "plain.png"]
+    assert os.listdir(tmp_path / "folder.png") == []
 
 
 def test_failing_half_way_keeps_the_old_file(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 import fivo
 
 SOURCE = Path(fivo.__file__).parent
-EVERYWHERE = {"errors"}
+EVERYWHERE = {"errors", "extras"}
 LIBRARY = {
     "batch": set(),
     "weights": set(),
@@ -30,6 +30,7 @@ ALONE = ("errors", "weights", "constants", "_fuse")
 """Rooms that import nothing of ours."""
 ROOMS = {
     "errors": set(),
+    "extras": set(),
     "files": set(),
     "memory": set(),
     "caching": set(),

@@ -131,7 +131,7 @@ def test_the_demonstration(capsys, music, tmp_path):
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("ELBO", "IWAE", "FIVO", "reported", "piece.wav"))
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
-        "bounds.svg", "bounds.json", "piece.mid", "piece.wav", "piece.png"
+        "bounds.svg", "bounds.png", "bounds.json", "piece.mid", "piece.wav", "piece.png"
     }  # fmt: skip
     results = json.loads((tmp_path / "bounds.json").read_text())
     assert np.isfinite([results[bound]["reported"]["nats_per_step"] for bound in ("elbo", "iwae", "fivo")]).all()

@@ -4,11 +4,10 @@ import io
 import pickle
 import struct
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
-import pytest
+import soundfile
 
 from fivo.data import SPLITS
 from tests.data.measured import MEMORY, SLACK, measured
@@ -103,32 +102,6 @@ def test_an_npz_of_a_million_members_is_refused_at_once(tmp_path):
     assert outcome.peak < len(directory) + SLACK
 
 
-def cells(count: int, body: bytes, rows: int) -> bytes:
-    """A compressed .mat with a variable `traindata` of `count` equal cells of doubles."""
-
-    def element(kind: int, content: bytes) -> bytes:
-        return struct.pack("<II", kind, len(content)) + content.ljust(-(-len(content) // 8) * 8, b"\0")
-
-    def matrix(array_class: int, shape: tuple[int, int], name: bytes, content: bytes) -> bytes:
-        head = element(6, struct.pack("<II", array_class, 0)) + element(5, struct.pack("<ii", *shape))
-        return element(14, head + element(1, name) + content)
-
-    cell = matrix(6, (rows, 88), b"", element(9, body))
-    variable = zlib.compress(matrix(1, (1, count), b"traindata", cell * count))
-    return b"MATLAB 5.0".ljust(124) + b"\x00\x01IM" + struct.pack("<II", 15, len(variable)) + variable
-
-
-def test_what_a_matlab_file_becomes_is_counted(tmp_path):
-    doubles = write(tmp_path / "doubles.mat", cells(1, bytes(88 * 8 * 50_000), 50_000))
-    empty = write(tmp_path / "empty.mat", cells(250_000, b"", 0))
-    for outcome, part in zip(measured(doubles, empty), ("decompression bomb", LARGE), strict=True):
-        assert_one_sentence(outcome.sentence, part)
-        assert outcome.peak < MEMORY + SLACK
-    [outcome] = measured(write(tmp_path / "many.mat", cells(600_000, b"", 0)), memory=None)
-    assert_one_sentence(outcome.sentence, "holds 600,000 sequences")
-    assert outcome.seconds < 5
-
-
 N = 2 * MiB
 PICKLES = {
     "lists": b"]" * N,
@@ -192,7 +165,6 @@ def test_a_recording_of_ten_million_parts_is_refused_at_once(tmp_path):
 
 
 def test_the_samples_that_a_flac_header_announces_are_counted(tmp_path):
-    soundfile = pytest.importorskip("soundfile")
     file = io.BytesIO()
     soundfile.write(file, noise(1_000), 16_000, format="FLAC")
     content = bytearray(file.getvalue())
@@ -203,7 +175,6 @@ def test_the_samples_that_a_flac_header_announces_are_counted(tmp_path):
 
 
 def test_a_flac_that_unfolds_is_counted(tmp_path):
-    soundfile = pytest.importorskip("soundfile")
     path = tmp_path / "silence.flac"
     soundfile.write(path, np.zeros(20 * MiB, np.int16), 16_000)
     assert path.stat().st_size < MiB

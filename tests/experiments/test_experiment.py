@@ -6,10 +6,10 @@ import pytest
 
 from fivo.errors import InputError
 from fivo.experiments import chosen_runs, read_experiment
-from fivo.experiments.experiment import make_experiment
+from fivo.experiments.experiment import PAPER, make_experiment
 from tests.sentences import assert_one_sentence
 
-FILES = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+FILES = sorted(PAPER.glob("*.toml"))
 BASE = {
     "name": "small",
     "title": "Small",
@@ -28,6 +28,17 @@ COUNTS = {
 
 def test_every_table_and_figure_has_a_file():
     assert {path.stem for path in FILES} == set(COUNTS)
+
+
+def test_an_experiment_is_found_by_its_name_and_a_file_before_it(tmp_path, monkeypatch):
+    assert read_experiment("table1").document.place == "Table 1, left"
+    monkeypatch.chdir(tmp_path)
+    Path("mine").write_text(FILES[0].read_text())
+    assert read_experiment("mine").document.name == FILES[0].stem
+    for wrong, part in (("tabel1", "weight-decay"), ("tabel1.toml", "tabel1.toml"), ("x/table1", "x/table1")):
+        with pytest.raises(InputError) as refused:
+            read_experiment(wrong)
+        assert_one_sentence(refused.value, part)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

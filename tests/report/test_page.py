@@ -1,6 +1,7 @@
 """The page: what it contains, that it is only text to a browser, and what it does in one."""
 
 import base64
+import hashlib
 import html
 import json
 import math
@@ -13,6 +14,7 @@ import pytest
 from fivo.errors import InputError
 from fivo.experiments.tables import write_summary
 from fivo.report import read_sources, report_page
+from fivo.report.page import UPLOT
 from tests.experiments.made import ODD, made_experiment, write_metrics, write_sweep, write_training
 from tests.sentences import assert_one_sentence
 
@@ -28,34 +30,66 @@ console.error = (...words) => { window.problems.push(words.join(" ")); complain(
 </script>
 """
 POINT = """
-  const charts = [...document.querySelectorAll(".chart")];
+  const charts = [...document.querySelectorAll(".chart")].map(host => host.chart);
+  const settled = () => new Promise(done => setTimeout(done, 20));
   const point = (chart, part, kind) => {
-    const svg = chart.querySelector("svg"), box = svg.getBoundingClientRect();
-    const place = { clientX: box.left + part * box.width, clientY: box.top + box.height / 2, bubbles: true };
-    svg.dispatchEvent(new PointerEvent(kind, { ...place, pointerType: "mouse" }));
+    const box = chart.plot.over.getBoundingClientRect();
+    const place = { clientX: box.left + part * box.width, clientY: box.top + box.height / 2 };
+    chart.plot.over.dispatchEvent(new MouseEvent(kind, { ...place, movementX: 1, button: 0, bubbles: true }));
   };
   const tip = (chart, part) => {
-    point(chart, part, "pointermove");
-    const shown = chart.querySelector(".tip");
-    return shown.hidden ? null : shown.innerText;
+    point(chart, part, "mousemove");
+    return chart.tip.hidden ? null : chart.tip.innerText;
   };
-  const ticks = chart => [...chart.querySelectorAll("text")].map(text => text.textContent).join("|");
-  const drag = (chart, from, to) => { point(chart, from, "pointerdown"); point(chart, to, "pointerup"); };
+  const range = chart => [chart.plot.scales.x.min, chart.plot.scales.x.max].join(" ");
+  const drag = async (chart, from, to) => {
+    point(chart, from, "mousedown");
+    point(chart, to, "mousemove");
+    point(chart, to, "mouseup");
+    await settled();
+  };
+  // How much of a colour there is in a column of pixels, over the step x.
+  const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const plain = colour => {
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data];
+  };
+  const strokeOf = (chart, index) => plain(chart.plot.series[index].stroke(chart.plot, index));
+  const ink = (chart, index, x) => {
+    const wanted = strokeOf(chart, index), { ctx } = chart.plot, column = Math.round(chart.plot.valToPos(x, "x", true));
+    const data = ctx.getImageData(column, 0, 1, ctx.canvas.height).data;
+    let found = 0;
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] > 100 && [0, 1, 2].every(band => Math.abs(data[at + band] - wanted[band]) < 40)) found++;
+    }
+    return found;
+  };
 """
 PLAY = """
-  const lines = () => charts.map(chart => chart.querySelectorAll("path.line").length);
+  const lines = () => charts.map(chart => chart.plot.series.slice(1).filter(series => series.show).length);
   outcome.lines = lines();
-  outcome.lengths = charts.map(chart => chart.querySelector("path.line").getTotalLength());
-  outcome.tip = tip(charts.at(-1), 0.5);
-  const before = ticks(charts.at(-1));
-  drag(charts.at(-1), 0.4, 0.6);
-  outcome.zoomed = ticks(charts.at(-1)) !== before;
-  charts.at(-1).querySelector("svg").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
-  outcome.reset = ticks(charts.at(-1)) === before;
+  outcome.ink = charts.map(chart => chart.plot.series.slice(1).map((_, index) => ink(chart, index + 1, 50)));
+  outcome.titles = charts.map(chart => chart.host.innerText.trim().length);
+  const last = charts.at(-1);
+  outcome.tip = tip(last, 0.5);
+  const before = range(last);
+  await drag(last, 0.4, 0.6);
+  outcome.zoomed = range(last) !== before;
+  outcome.button = [last.reset.hidden];
+  last.reset.click();
+  await settled();
+  outcome.button.push(last.reset.hidden, range(last) === before);
+  await drag(last, 0.4, 0.6);
+  point(last, 0.5, "dblclick");
+  await settled();
+  outcome.reset = range(last) === before;
   const button = document.querySelector("#legend button");
   button.click();
+  await settled();
   outcome.toggled = [button.getAttribute("aria-pressed"), lines()];
   button.click();
+  await settled();
   outcome.back = lines();
   outcome.images = [...document.images].map(image => image.naturalWidth);
   // The page counts as loaded only after the metadata of its sounds are.
@@ -64,32 +98,31 @@ PLAY = """
   outcome.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
 """
 ODD_LINES = """
-  const stroke = path => path.getAttribute("style") + path.getAttribute("stroke-dasharray");
   const styles = {};
-  for (const path of document.querySelectorAll(".chart path.line")) {
-    (styles[path.querySelector("title").textContent] ??= new Set()).add(stroke(path));
+  const note = (label, colour, dash) => (styles[label] ??= new Set()).add(`${colour} ${dash}`);
+  for (const chart of charts) {
+    chart.plot.series.slice(1).forEach(({ label, dash }, at) => note(label, strokeOf(chart, at + 1), dash.join(" ")));
   }
   for (const button of document.querySelectorAll(".legend button")) {
-    styles[button.textContent]?.add(stroke(button.querySelector("path")));
+    const path = button.querySelector("path");
+    note(button.textContent, plain(getComputedStyle(path).stroke), path.getAttribute("stroke-dasharray"));
   }
   outcome.styles = Object.fromEntries(Object.entries(styles).map(([label, found]) => [label, [...found]]));
-  const first = [...charts[0].querySelectorAll("path.line")];
-  outcome.paths = Object.fromEntries(first.map(path => [path.textContent, path.getAttribute("d")]));
-  outcome.lengths = first.map(path => path.getTotalLength());
-  outcome.tips = [0.5, 0.95].map(part => tip(charts[0], part));
-  point(charts[0], 0.3, "pointerdown");
-  point(charts[0], 0.6, "pointermove");
-  point(charts[0], 0.6, "pointerleave");
-  outcome.box = charts[0].querySelector(".zoom").getAttribute("width");
-  for (let time = 0; time < 40; time++) drag(charts[0], 0.45, 0.55);
-  outcome.ticks = ticks(charts[0]).split("|").length;
+  const first = charts[0], places = [10.3, 15, 19.7, 30, 45, 50, 55, 65, 99.7];
+  outcome.ink = Object.fromEntries(first.plot.series.slice(1).map((series, index) =>
+    [series.label, places.filter(x => ink(first, index + 1, x))]));
+  outcome.tips = [0.5, 0.95].map(part => tip(first, part));
+  point(first, 0.5, "mouseleave");
+  outcome.left = first.tip.hidden;
+  for (let time = 0; time < 40; time++) await drag(first, 0.45, 0.55);
+  outcome.range = range(first).split(" ").map(Number);
 """
 NOTE = """
   outcome.problems = window.problems;
-  const note = top.document.createElement("pre");
-  note.id = "outcome";
-  note.textContent = JSON.stringify(outcome);
-  top.document.body.append(note);
+  const written = top.document.createElement("pre");
+  written.id = "outcome";
+  written.textContent = JSON.stringify(outcome);
+  top.document.body.append(written);
 """
 in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
@@ -121,7 +154,7 @@ def test_the_page_holds_everything(sweep):
         assert expected in words
     assert "test elbo . Trained by c0ffee" in words
     assert page.count("<audio") == page.count("<img") > 0
-    assert len(report_page(read_sources([sweep]), audio=False)) < 300_000
+    assert len(report_page(read_sources([sweep]), audio=False)) < 350_000
 
 
 def test_the_music_of_selected_runs_comes_first(tmp_path):
@@ -253,11 +286,15 @@ def test_a_summary_that_lacks_something_is_one_sentence(sweep):
 
 def played(page, play, folder, width=1280):
     """What a script that plays a reader of the page has found, in a frame: windows are never as narrow as a phone."""
-    script = f'<script>window.addEventListener("load", () => {{ const outcome = {{}}; {POINT}{play}{NOTE} }});</script>'
+    work = (
+        f"const outcome = {{}}; try {{ {POINT}{play} }} catch (error) {{ window.problems.push(String(error)); }}{NOTE}"
+    )
+    script = f'<script>window.addEventListener("load", async () => {{ {work} }});</script>'
     page = page.replace("<head>", "<head>" + READER, 1).replace("</body>", script + "</body>")
     file = folder / "page.html"
     file.write_text(f'<!doctype html><iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>')
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000", "--dump-dom"]
+    command += ["--virtual-time-budget=20000"]
     command += [f"--user-data-dir={folder / 'profile'}", file.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True).stdout
     found = re.search(r'<pre id="outcome">(.*?)</pre>', shown, re.DOTALL)
@@ -279,10 +316,15 @@ def test_lines_with_gaps_lone_points_and_early_ends(tmp_path):
         figure={"fields": ["test_kl"], "lines": "bound", "y_label": "nats"},
     )
     steps = {"elbo": [10], "iwae": [10, 20], "fivo": range(10, 101, 10)}
+    heights = {"elbo": 2.0, "iwae": 1.5, "fivo": 1.0}
     for run in figure.runs:
         directory = write_training(tmp_path, run, -7.0)
         rows = [
-            {"step": step, "bound": -7.0 - 1 / step, "test_kl": math.nan if step == 50 else 1.0 + step / 100}
+            {
+                "step": step,
+                "bound": -7.0 - 1 / step,
+                "test_kl": math.nan if step == 50 else heights[run.settings.bound.kind] + step / 100,
+            }
             | ({} if run.settings.bound.kind == "elbo" else {"validation": -7.5})
             for step in steps[run.settings.bound.kind]
         ]
@@ -291,15 +333,15 @@ def test_lines_with_gaps_lone_points_and_early_ends(tmp_path):
     outcome = played(report_page(read_sources([tmp_path])), ODD_LINES, tmp_path)
     assert {label: len(found) for label, found in outcome["styles"].items()} == dict.fromkeys(outcome["styles"], 1)
     assert len({found[0] for found in outcome["styles"].values()}) == 3
-    assert outcome["paths"]["fivo"].count("M") == 2
-    assert "NaN" not in "".join(outcome["paths"].values())
-    assert min(outcome["lengths"]) > 0
+    assert outcome["ink"] == {"elbo": [10.3], "iwae": [10.3, 15, 19.7], "fivo": [10.3, 15, 19.7, 30, 65, 99.7]}
     middle, end = outcome["tips"]
     assert "fivo" in middle
     assert "step 50" not in middle
     assert end.split() == ["step", "100", "fivo:", "2"]
-    assert outcome["box"] == "0"
-    assert 3 < outcome["ticks"] < 40
+    assert outcome["left"]
+    low, high = outcome["range"]
+    assert 10 < low < high < 100
+    assert high - low > 1e-4 * 90, "zoom ends where there is nothing more to see"
 
 
 @in_a_browser
@@ -308,9 +350,12 @@ def test_in_a_browser(sweep, tmp_path, width):
     outcome = played(report_page(read_sources([sweep])), PLAY, tmp_path, width)
     assert outcome["width"] == width
     assert outcome["lines"] == [2, 2, *[10] * 5]
-    assert all(length > 50 for length in outcome["lengths"])
+    assert all(pixels > 0 for chart in outcome["ink"][:2] for pixels in chart)
+    assert all(max(chart) > 0 for chart in outcome["ink"])  # the last of ten equal lines covers the others
+    assert all(outcome["titles"])
     assert "step 50" in outcome["tip"] or "step 60" in outcome["tip"]
     assert outcome["zoomed"]
+    assert outcome["button"] == [False, True, True]
     assert outcome["reset"]
     assert outcome["toggled"] == ["false", [2, 2, *[9] * 5]]
     assert outcome["back"] == outcome["lines"]
@@ -318,6 +363,14 @@ def test_in_a_browser(sweep, tmp_path, width):
     assert outcome["sounds"]
     assert all(seconds > 1 for seconds in outcome["sounds"])
     assert outcome["overflow"] <= 0
+
+
+def test_the_charting_library_is_the_published_one():
+    listed = re.findall(r"\| `(.+?)` \| `(\w{64})` \|", (UPLOT / "README.md").read_text())
+    assert len(listed) == 2
+    for name, digest in listed:
+        assert hashlib.sha256((UPLOT / name).read_bytes()).hexdigest() == digest
+    assert "MIT" in (UPLOT / "LICENSE").read_text()
 
 
 def test_embedded_sound_is_a_wav_file(sweep):

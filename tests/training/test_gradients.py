@@ -104,4 +104,5 @@ def test_training_curves_of_several_gradients(music, tmp_path, capsys):
     assert list(comparison["gradients"]) == gradients
     assert comparison["best"] in gradients
     assert "best:" in capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {"curves.svg", "comparison.json"}
+    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert written == {"curves.svg", "curves.png", "comparison.json"}

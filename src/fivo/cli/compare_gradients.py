@@ -48,7 +48,9 @@ def compare_gradients(
     from fivo._run import dataset_setting
     from fivo.caching import compilation_cache
     from fivo.data import load
+    from fivo.extras import require
 
+    require("matplotlib", "The plot")  # before anything is trained
     compilation_cache()
     settings = {
         "dataset": dataset_setting(dataset),
@@ -70,6 +72,7 @@ def compare(data: "Dataset", out: Path, gradients: list[str], settings: dict[str
     from fivo._run import prepare
     from fivo.cli.training import train_with_progress
     from fivo.files import write_atomically
+    from fivo.report import plot_training, write_figure
 
     plans = {}
     for name in gradients:
@@ -85,28 +88,11 @@ def compare(data: "Dataset", out: Path, gradients: list[str], settings: dict[str
     winner = max(table, key=lambda name: table[name]["validation"])
     comparison = {"settings": settings, "gradients": table, "best": winner}
     write_atomically(out / "comparison.json", json.dumps(comparison, indent=2).encode())
-    _plot(out / "curves.svg", metrics)
+    figure = plot_training(metrics, title=f"{data.name}: FIVO; validation with {PARTICLES} particles")
+    for suffix in (".svg", ".png"):
+        write_figure((out / "curves").with_suffix(suffix), figure)
     _print(data.name, table, winner, out)
     return comparison
-
-
-def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
-    from fivo.report import Line, Panel, panels
-
-    def panel(title: str, field: str, label: str) -> Panel:
-        lines = []
-        for name, rows in metrics.items():
-            known = [row for row in rows if field in row]
-            lines.append(Line(name, [row["step"] for row in known], [row[field] for row in known]))
-        return Panel(lines, title, "step", label)
-
-    panels(
-        path,
-        [
-            panel("Training: FIVO", "bound", "nats per timestep"),
-            panel(f"Validation: FIVO with {PARTICLES} particles", "validation", "nats per timestep"),
-        ],
-    )
 
 
 def _print(name: str, table: dict[str, dict[str, Any]], winner: str, out: Path) -> None:
@@ -119,4 +105,4 @@ def _print(name: str, table: dict[str, dict[str, Any]], winner: str, out: Path) 
         shown.add_row(gradient, f"{row['validation']:.3f}", str(row["step"]))
     screen = console()
     screen.print(shown)
-    screen.print(f"best: {winner}; plot {out / 'curves.svg'}, runs in {out}", soft_wrap=True)
+    screen.print(f"best: {winner}; plot {out / 'curves.svg'} (.png), runs in {out}", soft_wrap=True)

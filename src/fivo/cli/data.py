@@ -32,7 +32,7 @@ def list_(*, data_dir: Path | None = None) -> None:
         )
     screen = console()
     screen.print(table)
-    screen.print("train, valid and test: sequences / frames. A path to a pickle, .mat, .npz or MIDI folder works too.")
+    screen.print("train, valid and test: sequences / frames. A path to a pickle, .npz or MIDI folder works too.")
     screen.print(
         "Speech: a folder of recordings; TIMIT is licensed, `fivo data check timit --from FOLDER` checks a copy."
     )

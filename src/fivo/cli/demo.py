@@ -28,7 +28,10 @@ def demo(*, out: Path = Path("build/demo"), steps: int = 2000, seed: int = 0) ->
     """
     from fivo.caching import compilation_cache
     from fivo.data import load
+    from fivo.extras import require
 
+    for package in ("matplotlib", "mido"):  # before anything is trained
+        require(package, "The demonstration")
     compilation_cache()
     settings = {"hidden": 32, "particles": 4, "learning_rate": 1e-3, "steps": steps, "seed": seed}
     every = {"validate_every": max(steps // 8, 1), "log_every": max(steps // 40, 1)}
@@ -40,14 +43,17 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     import msgspec
 
     from fivo.files import write_atomically
-    from fivo.report import write_midi, write_pianoroll, write_wav
+    from fivo.report import plot_training, write_figure, write_midi, write_pianoroll, write_wav
 
     started = time.monotonic()
     runs, results = {}, {}
     for bound in BOUNDS:
         runs[bound] = _train(data, out / bound, settings | {"bound": bound})
         results[bound] = runs[bound].evaluate(particles=PARTICLES, repeats=2, seed=settings["seed"])
-    _plot(out / "bounds.svg", {bound: run.directory.metrics() for bound, run in runs.items()})
+    metrics = {bound.upper(): run.directory.metrics() for bound, run in runs.items()}
+    figure = plot_training(metrics, title=f"{data.name}: the bound that each run is trained with")
+    for suffix in (".svg", ".png"):
+        write_figure((out / "bounds").with_suffix(suffix), figure)
     write_atomically(out / "bounds.json", msgspec.json.format(msgspec.json.encode(results)))
     piece = runs["fivo"].sample(LENGTH, seed=settings["seed"]).astype("uint8")
     steps_per_quarter = max(1, round(data.steps_per_quarter or 1))
@@ -65,19 +71,6 @@ def _train(data: "Dataset", out: Path, settings: dict[str, Any]) -> "Run":
     return train_with_progress(prepare(data=data, settings=settings), out, label=label)
 
 
-def _plot(path: Path, metrics: dict[str, list[dict[str, Any]]]) -> None:
-    from fivo.report import Line, Panel, panels
-
-    def panel(title: str, field: str) -> Panel:
-        lines = []
-        for bound, rows in metrics.items():
-            known = [row for row in rows if field in row]
-            lines.append(Line(bound.upper(), [row["step"] for row in known], [row[field] for row in known]))
-        return Panel(lines, title, "step", "nats per timestep")
-
-    panels(path, [panel("Training: each run's own bound", "bound"), panel("Validation: the same", "validation")])
-
-
 def _print(name: str, results: "dict[str, Score]", out: Path, seconds: float) -> None:
     from rich.table import Table
 
@@ -92,6 +85,6 @@ def _print(name: str, results: "dict[str, Score]", out: Path, seconds: float) ->
     screen.print(table)
     screen.print("reported: FIVO for the model trained with FIVO, the maximum over bounds for the others")
     screen.print(
-        f"{seconds:.0f} s; plot {out / 'bounds.svg'}, music {out / 'piece.wav'} (.mid, .png), runs in {out}",
+        f"{seconds:.0f} s; plot {out / 'bounds.svg'} (.png), music {out / 'piece.wav'} (.mid, .png), runs in {out}",
         soft_wrap=True,
     )

@@ -45,7 +45,7 @@ def diagnose(
     seed
         Random seed.
     out
-        Where to put diagnosis.json, diagnosis.svg and lineage.svg. [RUN/diagnosis]
+        Where to put diagnosis.json, diagnosis.svg and lineage.svg, both also as .png. [RUN/diagnosis]
     as_json
         Print one JSON object instead of a table.
     model
@@ -60,10 +60,12 @@ def diagnose(
     from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
+    from fivo.extras import require
     from fivo.inference import trace_lineage
-    from fivo.report import write_lineage
+    from fivo.report import plot_diagnosis, plot_lineage, write_figure
     from fivo.runs import write_record
 
+    require("matplotlib", "The plots of a diagnosis")  # before anything is computed
     ladder = _numbers(particles)
     chosen, index = _sequence(lineage)
     compilation_cache()
@@ -80,8 +82,13 @@ def diagnose(
     traced = trace_lineage(trained, chosen, index, num_particles=lineage_particles, seed=seed)
     folder = run / "diagnosis" if out is None else out
     write_record(folder / "diagnosis.json", result, run=trained.directory.id)
-    _plot(folder / "diagnosis.svg", result)
-    write_lineage(folder / "lineage.svg", *traced, title=f"Particles of {lineage}, N = {lineage_particles}")
+    figures = {
+        "diagnosis": plot_diagnosis(result),
+        "lineage": plot_lineage(*traced, title=f"Particles of {lineage}, N = {lineage_particles}"),
+    }
+    for name, figure in figures.items():
+        for suffix in (".svg", ".png"):
+            write_figure(folder / f"{name}{suffix}", figure)
     if as_json:
         say(msgspec.json.encode(result).decode())
     else:
@@ -104,38 +111,6 @@ def _sequence(lineage: str) -> tuple[str, int]:
     if not index.isdigit():
         raise InputError(f"--lineage must be SPLIT:INDEX, such as test:3, got {lineage!r}.")
     return split, int(index)
-
-
-def _plot(path: Path, result: "Diagnosis") -> None:
-    from fivo.report import Line, Panel, panels
-
-    rows = result.rows
-    numbers = [row.particles for row in rows]
-
-    def over_time(field: str, title: str, unit: str) -> Panel:
-        lines = []
-        for row in rows:
-            values = row.over_time[field]
-            lines.append(Line(f"N = {row.particles}", list(range(1, len(values) + 1)), values))
-        return Panel(lines, title, "step", unit)
-
-    bound = Line("bound", numbers, [row.bound for row in rows], [row.standard_error for row in rows])
-    gaps = [
-        Line("½ relative variance of p̂", numbers, [row.half_variance for row in rows]),
-        Line("½ variance of log p̂", numbers, [row.half_log_variance for row in rows]),
-        Line("sandwich, simulated data", numbers, [row.sandwich.gap for row in rows]),
-    ]
-    panels(
-        path,
-        [
-            Panel([bound], "Bound", "particles N", "nats per step", log_x=True),
-            Panel(gaps, "Estimates of the gap", "particles N", "nats per step", log_x=True, log_y=True),
-            over_time("ess", "Effective sample size", "share of N"),
-            over_time("resampled", "Resampling", "share of filters"),
-            over_time("kl", "KL(q‖p)", "nats"),
-            over_time("ancestors", "Ancestors of the last particles", "share of N"),
-        ],
-    )
 
 
 def _print(result: "Diagnosis", folder: Path) -> None:
@@ -170,4 +145,4 @@ def _print(result: "Diagnosis", folder: Path) -> None:
     screen.print(filtering)
     for sentence in result.verdict.sentences:
         screen.print(sentence)
-    screen.print(f"wrote diagnosis.json, diagnosis.svg and lineage.svg to {folder}", soft_wrap=True)
+    screen.print(f"wrote diagnosis.json, diagnosis.svg and lineage.svg (both also as .png) to {folder}", soft_wrap=True)

@@ -54,6 +54,7 @@ def sample(
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
     from fivo.errors import InputError
+    from fivo.extras import require
 
     if out.suffix not in sum(SUFFIXES.values(), ()):
         raise InputError(
@@ -66,6 +67,9 @@ def sample(
         raise InputError(
             f"--out must end in {SUFFIXES[kind][0]}, as {str(run)!r} was trained on {kind} data, got {str(out)!r}."
         )
+    if kind == "pianoroll":
+        for package in ("matplotlib", "mido"):  # before anything is sampled
+            require(package, "Sampling music")
     given = None if prefix is None else _prefix(prefix, prefix_length, trained.dataset)
     new = trained.sample(length, seed=seed, prefix=given)
     frames = new if given is None else np.concatenate([given, new])

@@ -27,7 +27,7 @@ def sweep(
     Parameters
     ----------
     file
-        The experiment, a TOML file such as experiments/table1.toml.
+        The experiment: one of the paper by its name, such as table1, or a TOML file.
     only
         KEY=VALUE ...: only the runs with these settings, for example dataset=jsb particles=4 bound=fivo bound=iwae.
     workers

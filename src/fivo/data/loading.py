@@ -82,11 +82,11 @@ def load(
 ) -> Dataset:
     """A dataset by its registered name, or from a path.
 
-    A path is a pickle of note lists (plain, .xz or .gz), a .mat, an .npz (`fivo.data.npz`) or a folder of MIDI files or
-    of recordings. `steps_per_quarter` says how finely MIDI files are sampled, and how fast a pickle or .mat is to be
-    played: by default 2, an eighth note a step. `split_seed` draws the splits of a folder that has no sub-folders for
-    them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get them with
-    `resample`. A folder in TIMIT's layout is split as in the paper.
+    A path is a pickle of note lists (plain, .xz or .gz), an .npz (`fivo.data.npz`), the .mat of a known set, or a
+    folder of MIDI files or of recordings. `steps_per_quarter` says how finely MIDI files are sampled, and how fast a
+    pickle is to be played: by default 2, an eighth note a step. `split_seed` draws the splits of a folder that has no
+    sub-folders for them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get
+    them with `resample`. A folder in TIMIT's layout is split as in the paper.
 
     Only regular files are read. A link to one counts as one, wherever it leads; links to folders within a folder are
     followed for `train`, `valid` and `test` only. What a dataset becomes in memory is limited (`fivo.data.budget`).
@@ -164,8 +164,8 @@ def _read(content: bytes, path: Path, name: str, steps_per_quarter: float | int 
 
 def _other(path: Path) -> InputError:
     return InputError(
-        f"{path} is a kind of file that is not supported as a dataset yet; give a pickle of note lists, a .mat, an "
-        ".npz, or a folder of MIDI files or of recordings."
+        f"{path} is a kind of file that is not supported as a dataset yet; give a pickle of note lists, an .npz, "
+        "or a folder of MIDI files or of recordings."
     )
 
 

@@ -16,6 +16,7 @@ from fivo.data.foreign import refusing
 from fivo.data.frames import Frames, checked_positive
 from fivo.data.places import files_below
 from fivo.errors import InputError
+from fivo.extras import require
 
 if TYPE_CHECKING:
     import mido
@@ -97,8 +98,7 @@ def read_midi(path: str | Path, steps_per_quarter: float | int, budget: Budget |
 
 
 def _parse(content: bytes, where: str) -> "mido.MidiFile":
-    import mido
-
+    mido = require("mido", "Reading MIDI files")
     # mido reads a number as long as the file says, in a time that grows with the square of its length.
     if _LONG_NUMBER.search(content):
         raise InputError(f"{where} has a number of more than {MIDI_NUMBER_BYTES:,} bytes; repair or remove it.")

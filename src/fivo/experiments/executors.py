@@ -9,6 +9,7 @@ from queue import SimpleQueue
 
 from fivo.errors import InputError
 from fivo.experiments.launching import take_cores
+from fivo.extras import require
 
 CONNECT_SECONDS = 20
 
@@ -46,12 +47,9 @@ def local_executor(workers: int) -> Iterator[Executor]:
 @contextmanager
 def cluster_executor(address: str) -> Iterator[Executor]:
     """The workers of a Dask scheduler; run directories must be on a path that all of them see."""
+    distributed = require("distributed", "A sweep on a cluster")
     try:
-        from distributed import Client
-    except ImportError:
-        raise InputError("a scheduler needs an extra package; install it with: pip install 'fivo[cluster]'.") from None
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, name="fivo sweep")
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, name="fivo sweep")
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"no Dask scheduler answers at {address!r:.90} ({str(error).splitlines()[0]:.90}); start one with "

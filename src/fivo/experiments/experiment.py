@@ -22,6 +22,8 @@ SELECTED = ("learning_rate",)
 """Chosen on the validation bound, within a cell."""
 REPEATED = ("seed",)
 """Averaged over, within a cell."""
+PAPER = Path(__file__).parent / "paper"
+"""The files of the paper's tables and figures."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -115,9 +117,23 @@ class Experiment:
         return self.document.directory or self.document.name
 
 
-def read_experiment(path: str | Path) -> Experiment:
-    """The experiment of a TOML file."""
-    return make_experiment(read_toml(path), str(path))
+def read_experiment(name_or_path: str | Path) -> Experiment:
+    """The experiment of a TOML file, or one of the paper by its name, such as table1."""
+    path = find_experiment(name_or_path)
+    return make_experiment(read_toml(path), str(name_or_path))
+
+
+def find_experiment(name_or_path: str | Path) -> Path:
+    """A file as it is named; without one, and without a suffix or a folder, the paper's experiment of that name."""
+    path = Path(name_or_path)
+    if path.is_file() or path.suffix or len(path.parts) != 1:
+        return path
+    known = {file.stem: file for file in sorted(PAPER.glob("*.toml"))}
+    if path.name not in known:
+        raise InputError(
+            f"{path.name!r:.60} is no experiment of the paper ({', '.join(known)}); choose one, or give a TOML file."
+        )
+    return known[path.name]
 
 
 def make_experiment(content: dict[str, Any], where: str = "the experiment") -> Experiment:

@@ -1,15 +1,19 @@
-"""Music, pictures and charts from results, without JAX."""
+"""Music, pictures, charts and pages from results, without JAX.
 
-from fivo.report.chart import Line as Line
-from fivo.report.chart import Panel as Panel
-from fivo.report.chart import line_chart as line_chart
-from fivo.report.chart import panels as panels
+A function `plot_*` returns a matplotlib figure; a function `write_*` writes a file.
+"""
+
+from fivo.report.diagnosis import plot_diagnosis as plot_diagnosis
+from fivo.report.figures import write_figure as write_figure
+from fivo.report.lineage import plot_lineage as plot_lineage
 from fivo.report.lineage import write_lineage as write_lineage
+from fivo.report.lines import Line as Line
+from fivo.report.lines import Panel as Panel
 from fivo.report.midi import write_midi as write_midi
 from fivo.report.page import report_page as report_page
-from fivo.report.png import pianoroll_image as pianoroll_image
-from fivo.report.png import write_pianoroll as write_pianoroll
-from fivo.report.png import write_png as write_png
+from fivo.report.panels import plot_panels as plot_panels
+from fivo.report.pianoroll import plot_pianoroll as plot_pianoroll
+from fivo.report.pianoroll import write_pianoroll as write_pianoroll
 from fivo.report.reading import Sources as Sources
 from fivo.report.reading import read_sources as read_sources
 from fivo.report.sound import write_samples as write_samples
@@ -18,3 +22,4 @@ from fivo.report.text import as_csv as as_csv
 from fivo.report.text import as_json as as_json
 from fivo.report.text import as_latex as as_latex
 from fivo.report.text import as_markdown as as_markdown
+from fivo.report.training import plot_training as plot_training

@@ -1,29 +1,39 @@
 """Who descends from whom in a particle filter, drawn like Figure 1 of the paper."""
 
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fivo.errors import InputError
-from fivo.files import write_atomically
-from fivo.report.style import TITLE_SIZE
-from fivo.report.svg import document, element, number, shortened, text_of
+from fivo.extras import require
+from fivo.report.figures import dress, new_figure, write_figure
+from fivo.report.style import LIGHT_COLOURS, LIGHT_PAPER, QUIET
 
-STEP, ROW, EDGE, TOP, BOTTOM = 36.0, 22.0, 28.0, 56.0, 44.0
-LARGEST_DOT, SMALLEST_DOT = 9.0, 1.5
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STEP, ROW, MARGIN = 0.36, 0.22, 1.2
+"""Inches."""
+NARROWEST = 5.0
+LARGEST_DOT, SMALLEST_DOT = 160.0, 5.0
+"""Areas, in square points."""
+OTHERS = "#C3C8D1"
 MOST_STEPS = 60
-NARROWEST = 420.0
 
 
-def write_lineage(
-    path: str | os.PathLike[str], ancestors: ArrayLike, weights: ArrayLike, resampled: ArrayLike, *, title: str
-) -> None:
-    """Write an SVG file: a column of particles per step, dots by weight, lines to those that continue them.
+def plot_lineage(ancestors: ArrayLike, weights: ArrayLike, resampled: ArrayLike, *, title: str = "") -> "Figure":
+    """A column of particles per step, dots by weight, lines to those that continue them.
 
-    `ancestors` [time, particle] holds, for every particle of the next step, whom it continues; `weights`
-    [time, particle] are those before resampling and `resampled` [time] says where resampling followed. Lines that lead
-    to the last step are coloured. Of long sequences the first 60 steps are drawn.
+    Lines that lead to the last step are coloured. Of long sequences the first 60 steps are drawn.
+
+    Args:
+        ancestors: [time, particle], for every particle of the next step, whom it continues.
+        weights: [time, particle], those before resampling.
+        resampled: [time], where resampling followed.
+        title: Above the drawing.
     """
     parents, shares, moments = np.asarray(ancestors), np.asarray(weights, np.float64), np.asarray(resampled, bool)
     if parents.ndim != 2 or shares.shape != parents.shape or moments.shape != parents.shape[:1] or not parents.size:
@@ -33,19 +43,35 @@ def write_lineage(
         )
     parents, shares, moments = parents[:MOST_STEPS], shares[:MOST_STEPS], moments[:MOST_STEPS]
     steps, particles = parents.shape
-    width = max(NARROWEST, 2 * EDGE + STEP * max(steps - 1, 1))
-    height = TOP + ROW * (particles - 1) + BOTTOM
+    figure = new_figure(max(NARROWEST, MARGIN + STEP * steps), MARGIN + ROW * particles)
+    axes = figure.add_subplot()
+    dress(axes, title, "timestep", "particle")
+    axes.grid(False)
     alive = surviving(parents)
-    parts = [element("text", text_of(shortened(title, TITLE_SIZE, width - 2 * EDGE)), x=EDGE, y=24, class_="title")]
-    for t in np.flatnonzero(moments[:-1]).tolist():
-        place = EDGE + STEP * (t + 0.5)
-        outline = f"M{number(place)} {number(TOP - 14)}V{number(height - BOTTOM + 14)}"
-        parts.append(element("path", class_="reference", d=outline))
-    parts += [_draw_lines(parents, alive, lively) for lively in (False, True)]  # survivors over the others
-    parts += [_draw_dots(shares[t], alive[t], t) for t in range(steps)]
-    foot = f"steps 1 to {steps}, left to right; a dot's area is its weight, dashes mark resampling"
-    parts.append(element("text", text_of(foot), x=EDGE, y=height - 12, class_="quiet"))
-    write_atomically(path, document(title, width, height, *parts))
+    handles = [_lines(axes, parents, ~alive, OTHERS, 0.8), _lines(axes, parents, alive, LIGHT_COLOURS[0], 1.6)]
+    times, rows = np.meshgrid(np.arange(1, steps + 1), np.arange(1, particles + 1), indexing="ij")
+    dots = axes.scatter(
+        times.ravel(),
+        rows.ravel(),
+        s=np.maximum(SMALLEST_DOT, LARGEST_DOT * shares.ravel()),
+        c=np.where(alive.ravel(), LIGHT_COLOURS[0], QUIET).tolist(),
+        edgecolors=LIGHT_PAPER,
+        linewidths=0.5,
+        zorder=3,
+    )
+    handles += [dots, axes.vlines(1.5 + np.flatnonzero(moments[:-1]), 0.5, particles + 0.5, QUIET, "dashed", lw=0.8)]
+    words = ["a line that ends", "ancestor of a last particle", "area: weight", "resampling"]
+    figure.legend(handles, words, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    axes.set(xlim=(0.5, steps + 0.5), ylim=(particles + 0.7, 0.3))  # the first particle at the top
+    axes.set_yticks(np.unique(np.linspace(1, particles, min(particles, 12)).astype(int)))
+    return figure
+
+
+def write_lineage(
+    path: str | os.PathLike[str], ancestors: ArrayLike, weights: ArrayLike, resampled: ArrayLike, *, title: str = ""
+) -> None:
+    """Write the drawing of `plot_lineage` as .svg, .pdf or .png."""
+    write_figure(path, plot_lineage(ancestors, weights, resampled, title=title))
 
 
 def surviving(parents: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -57,26 +83,9 @@ def surviving(parents: NDArray[np.integer]) -> NDArray[np.bool_]:
     return alive
 
 
-def _draw_lines(parents: NDArray[np.integer], alive: NDArray[np.bool_], lively: bool) -> str:
-    outline = ""
-    for t in range(len(parents) - 1):
-        for i in np.flatnonzero(alive[t + 1] == lively).tolist():
-            x, y = _place(t, int(parents[t, i]))
-            ahead, beside = _place(t + 1, i)
-            outline += f"M{number(x)} {number(y)}L{number(ahead)} {number(beside)}"
-    return element("path", class_="line line0" if lively else "grid", d=outline) if outline else ""
-
-
-def _draw_dots(weights: NDArray[np.float64], alive: NDArray[np.bool_], t: int) -> str:
-    dots = []
-    for i, weight in enumerate(weights.tolist()):
-        x, y = _place(t, i)
-        radius = max(SMALLEST_DOT, LARGEST_DOT * weight**0.5)
-        label = element("title", text_of(f"step {t + 1}, particle {i + 1}: weight {weight:.3g}"))
-        colour = "mark fill0" if alive[i] else "mark quiet"
-        dots.append(element("circle", label, class_=colour, cx=x, cy=y, r=radius))
-    return "".join(dots)
-
-
-def _place(t: int, i: int) -> tuple[float, float]:
-    return EDGE + STEP * t, TOP + ROW * i
+def _lines(axes: "Axes", parents: NDArray[np.integer], chosen: NDArray[np.bool_], colour: str, width: float) -> Any:
+    """Lines from the chosen particles back to those that they continue."""
+    times, children = np.nonzero(chosen[1:])
+    places = [((t + 1, parents[t, i] + 1), (t + 2, i + 1)) for t, i in zip(times, children, strict=True)]
+    collections = require("matplotlib.collections", "Plotting")
+    return axes.add_collection(collections.LineCollection(places, colors=colour, linewidths=width))

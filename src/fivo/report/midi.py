@@ -2,10 +2,10 @@
 
 import os
 
-import mido
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fivo.extras import require
 from fivo.files import replacing
 from fivo.report.roll import as_pianoroll, check_speed, held_notes
 
@@ -23,6 +23,7 @@ def write_midi(
     """
     roll = as_pianoroll(pianoroll)
     check_speed(steps_per_quarter, tempo)
+    mido = require("mido", "Writing MIDI files")
     held = held_notes(roll)
     times = np.concatenate([held.starts, held.stops]) * TICKS_PER_STEP
     is_start = np.repeat([True, False], len(held.notes))

@@ -8,35 +8,33 @@ from typing import Any
 
 from fivo import __version__
 from fivo.errors import InputError
+from fivo.extras import require
 from fivo.report.damage import refusing_damage
 from fivo.report.grid import Grid, arranged, heading, number_text, signed
-from fivo.report.png import write_pianoroll
+from fivo.report.measures import MEASURES
+from fivo.report.pianoroll import write_pianoroll
 from fivo.report.reading import RunFiles, Sources, curves
 from fivo.report.sound import write_wav
 from fivo.report.style import DARK_COLOURS, LIGHT_COLOURS
 
 PARTS = Path(__file__).parent / "page_parts"
-CHARTS = {
-    "bound": "Training bound (nats per timestep)",
-    "validation": "Validation bound (nats per timestep)",
-    "kl": "KL from q to p (nats per timestep)",
-    "ess": "Effective sample size",
-    "gradient_norm": "Norm of the gradient",
-}
-LOGARITHMIC = {"gradient_norm"}
+UPLOT = Path(__file__).parent / "vendor" / "uplot"
 SOUND_RATE = 11025
 MOST_PIECES = 4
 
 
 def report_page(sources: Sources, *, audio: bool = True) -> str:
     """The page as HTML: no network, no other files, nothing of the data run as code."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
-
-    environment = Environment(
-        loader=FileSystemLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    jinja2 = require("jinja2", "The report page")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PARTS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {"number": number_text, "signed": signed, "heading": heading}
-    with refusing_damage(UndefinedError):
+    with refusing_damage(jinja2.UndefinedError):
         return environment.get_template("page.html").render(_content(sources, audio))
 
 
@@ -52,17 +50,16 @@ def _content(sources: Sources, audio: bool) -> dict[str, Any]:
         "pieces": _pieces(sources, audio),
         "runs": sources.runs,
         "data": data,
-        # Ours, and inserted as they are: neither may contain what would end its element.
-        "style": _part("page.css"),
-        "script": _part("page.js"),
+        # Not of the data, and inserted as they are: none may contain what would end its element.
+        "style": _part(UPLOT / "uPlot.min.css") + _part(PARTS / "page.css"),
+        "charting": _part(UPLOT / "uPlot.iife.min.js") if data else "",
+        "script": _part(PARTS / "page.js"),
         "colours": list(zip(LIGHT_COLOURS, DARK_COLOURS, strict=True)),
     }
 
 
-def _part(name: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup((PARTS / name).read_text())
+def _part(path: Path) -> Any:
+    return require("markupsafe", "The report page").Markup(path.read_text())
 
 
 def _title(sources: Sources) -> str:
@@ -93,10 +90,10 @@ def _charts(sources: Sources) -> tuple[dict[str, list[str]], list[dict[str, Any]
                 words = (panel["title"], panel["y_label"]) if named else (panel["y_label"], "")
                 add(summary["name"], *words, panel["lines"])
     runs = curves(sources.runs)
-    for field, title in CHARTS.items():
+    for field, measure in MEASURES.items():
         lines = [{"label": run["label"], **run["lines"][field]} for run in runs if run["lines"][field]["x"]]
         if lines:
-            add("", title, "", lines, field in LOGARITHMIC)
+            add("", measure.heading, "", lines, measure.log)
     return places, data
 
 
@@ -120,6 +117,7 @@ def _distinct(runs: list[RunFiles]) -> list[RunFiles]:
 
 def _music(run: RunFiles, audio: bool) -> list[dict[str, Any]]:
     pieces = []
+    require("matplotlib", "The report page")
     with tempfile.TemporaryDirectory() as folder:
         for name, roll in (run.excerpt or {}).items():
             picture, sound = Path(folder, f"{name}.png"), Path(folder, f"{name}.wav")

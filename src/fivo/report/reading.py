@@ -63,8 +63,7 @@ def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
         mine = [summary for file in others if (summary := _read_summary(file)) is not None]
         if not found and not mine:
             raise InputError(
-                f"{str(path)!r:.200} holds no run and no summary of a sweep; make some with `fivo sweep` or "
-                "`fivo fit`."
+                f"{str(path)!r:.200} holds no run and no summary of a sweep; make some with `fivo sweep` or `fivo fit`."
             )
         summaries += mine
         for place, directory in found.items():

@@ -8,8 +8,9 @@ from jaxtyping import Shaped
 
 from fivo.data.budget import Budget
 from fivo.data.compression import read_raw
-from fivo.data.speech import flac, nist, riff
+from fivo.data.speech import nist
 from fivo.data.speech.rates import convert_rate
+from fivo.data.speech.soundfiles import FLAC_MAGIC, WAV_MAGIC, read_flac, read_wav
 from fivo.errors import InputError
 
 SUFFIXES = (".wav", ".flac", ".sph", ".nist")
@@ -33,7 +34,7 @@ def read_recording(path: str | Path) -> Recording:
 
 def decode(content: bytes, where: str) -> Recording:
     """A recording from the bytes of its file."""
-    readers = {riff.MAGIC: riff.read_riff, nist.MAGIC: nist.read_nist, flac.MAGIC: flac.read_flac}
+    readers = {WAV_MAGIC: read_wav, nist.MAGIC: nist.read_nist, FLAC_MAGIC: read_flac}
     reader = next((reader for magic, reader in readers.items() if content.startswith(magic)), None)
     if content.startswith(nist.SHORTEN_MAGIC):
         nist.refuse_shorten(where)

@@ -1,17 +1,11 @@
 "use strict";
 (() => {
-  const SVG = "http://www.w3.org/2000/svg";
-  const COLOURS = 6, DASHES = ["", "7 4", "2 4", "9 4 2 4"];
-  const HEIGHT = 260, LEFT = 52, RIGHT = 12, TOP = 28, BOTTOM = 34, MOST_IN_TIP = 8;
+  const COLOURS = 6, DASHES = [[], [7, 4], [2, 4], [9, 4, 2, 4]];
+  const HEIGHT = 240, MOST_IN_TIP = 8;
+  const styles = getComputedStyle(document.documentElement), css = name => styles.getPropertyValue(name).trim();
+  const quiet = { stroke: () => css("--quiet"), grid: { stroke: () => css("--rule"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif", labelSize: 16, labelGap: 0 };
 
   // Text only ever becomes text: names of runs and datasets are not ours.
-  function element(name, attributes = {}, text = null) {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== null) made.textContent = text;
-    return made;
-  }
-
   function html(name, className, text = "") {
     const made = document.createElement(name);
     made.className = className;
@@ -19,187 +13,107 @@
     return made;
   }
 
-  function ticks(low, high, count) {
-    const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough);
-    const first = Math.ceil(low / step), places = Math.floor((high - first * step) / step + 1e-9) + 1;
-    return Array.from({ length: Math.max(0, Math.min(places, 2 * count + 2)) }, (_, index) => (first + index) * step);
-  }
-
-  // The logarithms of round numbers, or evenly spaced ones where there are too few of those.
-  function logarithmicTicks(low, high) {
-    const found = [];
-    for (let power = Math.floor(low); power <= high; power++) {
-      for (const factor of high - low > 4 ? [1] : [1, 2, 5]) {
-        const place = power + Math.log10(factor);
-        if (place >= low && place <= high) found.push(place);
-      }
-    }
-    return found.length > 1 ? found : ticks(low, high, 4);
-  }
-
-  const short = value => {
-    const size = Math.abs(value);
-    if (size >= 1e4) return `${+(value / 1e3).toPrecision(4)}k`;
-    return size !== 0 && size < 1e-3 ? value.toExponential(1) : String(+value.toPrecision(4));
-  };
-
   // A run has the same colour and dashes in every chart of its group, whichever charts it is missing from.
-  const strokeOf = rank => ({ style: `stroke: var(--line${rank % COLOURS})`, "stroke-dasharray": DASHES[Math.floor(rank / COLOURS) % DASHES.length] });
+  const colourOf = rank => `--line${rank % COLOURS}`, dashOf = rank => DASHES[Math.floor(rank / COLOURS) % DASHES.length];
+
+  // Points that the line does not reach: those between two gaps.
+  function lonePoints(plot, index) {
+    const known = [];
+    plot.data[index].forEach((y, at) => { if (y !== undefined) known.push([at, y]); });
+    return known.filter(([, y], i) => y !== null && (known[i - 1]?.[1] ?? null) === null && (known[i + 1]?.[1] ?? null) === null).map(([at]) => at);
+  }
 
   class Chart {
-    constructor(host, spec, { hidden, ranks }) {
-      Object.assign(this, { host, spec, hidden, ranks, range: null });
+    constructor(host, spec, { ranks }) {
+      // What is no number, which JSON has as null, has no place; nor has what a logarithm cannot show.
+      const lines = this.lines = spec.lines.map(({ label, x, y }) => ({ label, x, y: y.map(value => spec.log && !(value > 0) ? null : value) }));
+      const xs = lines.flatMap(line => line.x);
+      this.whole = [xs.reduce((a, b) => Math.min(a, b), Infinity), xs.reduce((a, b) => Math.max(a, b), -Infinity)];
       this.tip = html("div", "tip");
       this.tip.hidden = true;
       this.reset = html("button", "screen", "all");
       this.reset.type = "button";
       this.reset.hidden = true;
-      this.reset.addEventListener("click", () => this.zoom(null));
-      host.append(this.tip, this.reset);
-      new ResizeObserver(() => this.draw()).observe(host);
-      this.draw();
+      this.reset.addEventListener("click", () => this.plot.setScale("x", { min: this.whole[0], max: this.whole[1] }));
+      host.append(html("figcaption", "title", spec.title), this.tip, this.reset);
+      this.host = host;
+      const series = lines.map(({ label }) => ({
+        label, scale: "y", width: 1.6, stroke: () => css(colourOf(ranks.get(label))), dash: dashOf(ranks.get(label)),
+        points: { show: false, filter: lonePoints, size: 5, fill: () => css(colourOf(ranks.get(label))) },
+      }));
+      this.plot = new uPlot({
+        width: this.width(), height: HEIGHT, legend: { show: false }, series: [{}, ...series],
+        cursor: { y: false, points: { show: false }, drag: { x: true, y: false, dist: 8 } },
+        scales: { x: { time: false, range: (plot, low, high) => this.range(plot, low, high) }, y: spec.log ? { distr: 3, range: logRange } : {} },
+        axes: [{ ...quiet, scale: "x", label: "step", size: 30 }, { ...quiet, scale: "y", label: spec.y || null, size: 56 }],
+        hooks: {
+          setCursor: [() => this.hover()],
+          setScale: [(plot, key) => { if (key === "x") this.reset.hidden = plot.scales.x.min <= this.whole[0] && plot.scales.x.max >= this.whole[1]; }],
+        },
+      }, uPlot.join(lines.map(line => [line.x, line.y])), host);
+      const canvas = this.plot.ctx.canvas;
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", spec.title);
+      host.chart = this;
+      new ResizeObserver(() => this.plot.setSize({ width: this.width(), height: HEIGHT })).observe(host);
     }
 
-    get lines() { return this.spec.lines.filter(line => !this.hidden.has(line.label)); }
+    width() { return Math.max(this.host.clientWidth, 240); }
 
-    zoom(range) {
+    range(plot, low, high) {
+      const [first, last] = this.whole, { min, max } = plot.scales.x;
+      if (!(last > first)) return Number.isFinite(first) ? [first - 1, first + 1] : [0, 1];
       // Narrower than a pixel of the whole there is nothing to see, and numbers run out of digits.
-      if (range !== null && range[1] - range[0] < 1e-4 * (this.whole[1] - this.whole[0])) range = this.range;
-      this.range = range;
-      this.reset.hidden = range === null;
-      this.draw();
+      return high - low < 1e-4 * (last - first) ? [min ?? first, max ?? last] : [low, high];
     }
 
-    measure() {
-      const xs = this.lines.flatMap(line => line.x);
-      this.whole = [xs.reduce((a, b) => Math.min(a, b), Infinity), xs.reduce((a, b) => Math.max(a, b), -Infinity)];
-      let [left, right] = this.range ?? this.whole;
-      if (!(right > left)) [left, right] = [Number.isFinite(left) ? left - 1 : 0, Number.isFinite(left) ? left + 1 : 1];
-      let low = Infinity, high = -Infinity;
-      for (const line of this.lines) line.x.forEach((x, index) => {
-        const y = this.place(line.y[index]);
-        if (x >= left && x <= right && Number.isFinite(y)) [low, high] = [Math.min(low, y), Math.max(high, y)];
-      });
-      if (!(high - low > 1e-9 * Math.abs(high))) [low, high] = Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
-      const margin = 0.05 * (high - low);
-      Object.assign(this, { left, right, low: low - margin, high: high + margin });
+    show(label, visible) {
+      this.lines.forEach((line, index) => { if (line.label === label) this.plot.setSeries(index + 1, { show: visible }); });
     }
 
-    // What is no number, which JSON has as null, has no place.
-    place(y) { return y === null ? NaN : this.spec.log ? Math.log10(y) : y; }
-    toX(x) { return LEFT + (x - this.left) / (this.right - this.left) * (this.width - LEFT - RIGHT); }
-    fromX(pixel) { return this.left + (pixel - LEFT) / (this.width - LEFT - RIGHT) * (this.right - this.left); }
-    toY(y) { return HEIGHT - BOTTOM - (this.place(y) - this.low) / (this.high - this.low) * (HEIGHT - TOP - BOTTOM); }
-
-    draw() {
-      this.width = Math.max(this.host.clientWidth, 240);
-      this.measure();
-      const svg = element("svg", { viewBox: `0 0 ${this.width} ${HEIGHT}`, height: HEIGHT, role: "img" });
-      svg.append(element("title", {}, this.spec.title), element("text", { class: "title", x: 4, y: 14 }, this.spec.title));
-      for (const tick of this.spec.log ? logarithmicTicks(this.low, this.high) : ticks(this.low, this.high, 5)) {
-        const value = this.spec.log ? 10 ** tick : tick, y = this.toY(value);
-        svg.append(element("path", { class: "grid", d: `M${LEFT} ${y}H${this.width - RIGHT}` }));
-        svg.append(element("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, short(value)));
-      }
-      for (const tick of ticks(this.left, this.right, Math.max(2, Math.floor(this.width / 110)))) {
-        svg.append(element("text", { x: this.toX(tick), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, short(tick)));
-      }
-      svg.append(element("text", { x: this.width - RIGHT, y: HEIGHT - 4, "text-anchor": "end" }, "step"));
-      if (this.spec.y) svg.append(element("text", { x: 4, y: HEIGHT - 4 }, this.spec.y));
-      const inner = element("svg", { x: LEFT, y: TOP, width: this.width - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM, viewBox: `${LEFT} ${TOP} ${this.width - LEFT - RIGHT} ${HEIGHT - TOP - BOTTOM}` });
-      for (const line of this.lines) inner.append(this.path(line));
-      this.cross = element("path", { class: "cross", d: "" });
-      this.box = element("rect", { class: "zoom", y: TOP, height: HEIGHT - TOP - BOTTOM, width: 0 });
-      inner.append(this.cross, this.box);
-      svg.append(inner);
-      this.listen(svg);
-      this.host.querySelector("svg")?.remove();
-      this.host.prepend(svg);
-      this.host.dataset.drawn = this.lines.length;
-    }
-
-    path(line) {
-      let d = "", pen = "M";
-      line.x.forEach((x, index) => {
-        const y = this.toY(line.y[index]);
-        if (!Number.isFinite(y)) { pen = "M"; return; }
-        d += `${pen}${this.toX(x).toFixed(1)} ${y.toFixed(1)}`;
-        // A point between gaps is a dot of the line's width.
-        if (pen === "M" && !Number.isFinite(this.toY(line.y[index + 1] ?? null))) d += "h0.1";
-        pen = "L";
-      });
-      const path = element("path", { class: "line", d, ...strokeOf(this.ranks.get(line.label)) });
-      path.append(element("title", {}, line.label));
-      return path;
-    }
-
-    listen(svg) {
-      const at = event => {
-        const box = svg.getBoundingClientRect();
-        return [(event.clientX - box.left) * this.width / box.width, (event.clientY - box.top) * HEIGHT / box.height];
-      };
-      let start = null;
-      svg.addEventListener("pointerdown", event => { if (event.pointerType !== "touch") start = at(event)[0]; });
-      svg.addEventListener("pointermove", event => {
-        const [x, y] = at(event);
-        if (start !== null) {
-          this.box.setAttribute("x", Math.min(start, x));
-          this.box.setAttribute("width", Math.abs(x - start));
-        }
-        this.hover(x, y);
-      });
-      svg.addEventListener("pointerup", event => {
-        const [x] = at(event), from = start;
-        start = null;
-        this.box.setAttribute("width", 0);
-        if (from !== null && Math.abs(x - from) > 8) this.zoom([this.fromX(Math.min(x, from)), this.fromX(Math.max(x, from))]);
-      });
-      svg.addEventListener("pointerleave", () => {
-        start = null;
-        this.tip.hidden = true;
-        this.cross.setAttribute("d", "");
-        this.box.setAttribute("width", 0);
-      });
-      svg.addEventListener("dblclick", () => this.zoom(null));
-    }
-
-    hover(x, y) {
-      const wanted = this.fromX(x);
-      const points = this.lines.flatMap(line => {
-        let best = -1, distance = Infinity;
-        line.x.forEach((value, index) => {
-          const d = Math.abs(value - wanted);
-          if (d < distance && Number.isFinite(this.toY(line.y[index]))) [best, distance] = [index, d];
+    hover() {
+      const { left, top } = this.plot.cursor, { min, max } = this.plot.scales.x;
+      const wanted = this.plot.posToVal(left, "x");
+      const points = left < 0 ? [] : this.lines.flatMap((line, index) => {
+        let best = -1, away = Infinity;
+        line.x.forEach((x, at) => {
+          const distance = Math.abs(x - wanted);
+          if (distance < away && line.y[at] !== null && x >= min && x <= max) [best, away] = [at, distance];
         });
-        return best < 0 ? [] : [{ label: line.label, x: line.x[best], y: line.y[best], away: distance, far: Math.abs(this.toY(line.y[best]) - y) }];
+        if (best < 0 || !this.plot.series[index + 1].show) return [];
+        return [{ label: line.label, x: line.x[best], y: line.y[best], away, far: Math.abs(this.plot.valToPos(line.y[best], "y") - top) }];
       });
       // Lines that have ended, or not begun, have nothing to say here.
-      const closest = Math.min(...points.map(point => point.away)), reach = closest + 0.03 * (this.right - this.left);
+      const reach = Math.min(...points.map(point => point.away)) + 0.03 * (max - min);
       const near = points.filter(point => point.away <= reach).sort((a, b) => a.far - b.far);
-      if (!near.length || x < LEFT) { this.tip.hidden = true; return; }
-      const place = this.toX(near[0].x);
-      this.cross.setAttribute("d", `M${place} ${TOP}V${HEIGHT - BOTTOM}`);
+      this.tip.hidden = !near.length;
+      if (!near.length) return;
       this.tip.replaceChildren(html("div", "", `step ${near[0].x}`), ...near.slice(0, MOST_IN_TIP).map(point => html("div", "", `${point.label}: ${+point.y.toPrecision(5)}`)));
-      this.tip.hidden = false;
-      const scale = this.host.clientWidth / this.width;
-      this.tip.style.left = `${Math.max(0, Math.min(place * scale + 10, this.host.clientWidth - this.tip.offsetWidth))}px`;
-      this.tip.style.top = `${TOP}px`;
+      const place = this.plot.over.offsetLeft + this.plot.valToPos(near[0].x, "x") + 10;
+      this.tip.style.left = `${Math.max(0, Math.min(place, this.host.clientWidth - this.tip.offsetWidth))}px`;
     }
   }
 
-  function legend(host, { charts, hidden, ranks }) {
+  function logRange(plot, low, high) { return low === null ? [1, 10] : uPlot.rangeLog(low, high, 10, false); }
+
+  function swatch(rank) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", "svg"), line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    for (const [key, value] of Object.entries({ width: 24, height: 8, "aria-hidden": "true" })) made.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ d: "M1 4H23", style: `stroke: var(${colourOf(rank)})`, "stroke-dasharray": dashOf(rank).join(" ") })) line.setAttribute(key, value);
+    made.append(line);
+    return made;
+  }
+
+  function legend(host, { charts, ranks }) {
     for (const [label, rank] of ranks) {
       const button = html("button", "", label);
       button.type = "button";
-      const swatch = element("svg", { width: 24, height: 8, "aria-hidden": "true" });
-      swatch.append(element("path", { class: "line", d: "M1 4H23", ...strokeOf(rank) }));
-      button.prepend(swatch);
+      button.prepend(swatch(rank));
       button.setAttribute("aria-pressed", "true");
       button.addEventListener("click", () => {
-        if (!hidden.delete(label)) hidden.add(label);
-        button.setAttribute("aria-pressed", String(!hidden.has(label)));
-        charts.forEach(chart => chart.draw());
+        const visible = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(visible));
+        charts.forEach(chart => chart.show(label, visible));
       });
       host.append(button);
     }
@@ -208,7 +122,7 @@
   const groups = new Map();
   const specs = JSON.parse(document.getElementById("data").textContent);
   for (const { group: name, lines } of specs) {
-    if (!groups.has(name)) groups.set(name, { charts: [], hidden: new Set(), ranks: new Map() });
+    if (!groups.has(name)) groups.set(name, { charts: [], ranks: new Map() });
     const { ranks } = groups.get(name);
     for (const { label } of lines) if (!ranks.has(label)) ranks.set(label, ranks.size);
   }
@@ -223,5 +137,9 @@
       group.charts[0].host.parentElement.before(host);
     }
     legend(host, group);
+  }
+  // A canvas does not follow the colours of the page by itself.
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(query).addEventListener("change", () => groups.forEach(({ charts }) => charts.forEach(chart => chart.plot.redraw(false))));
   }
 })();
