@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _LOCATIONS = {
     "Batch": "fivo.batch",
+    "Dataset": "fivo.data",
     "ParticleFilter": "fivo.smc",
     "Sequence": "fivo.batch",
     "InputError": "fivo.errors",
@@ -38,6 +39,7 @@ _PACKAGES = (
 
 __all__ = [
     "Batch",
+    "Dataset",
     "InputError",
     "ParticleFilter",
     "Sequence",
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
         weights,
     )
     from fivo.batch import Batch, Sequence
+    from fivo.data import Dataset
     from fivo.errors import InputError
     from fivo.evaluation import open_run
     from fivo.fitting import fit

@@ -23,7 +23,7 @@ FLOORS = {"jsb": -11.06, "nottingham": -10.25, "musedata": -11.51, "piano-midi":
 def test_original_files_have_the_known_content(name, pianoroll_files):
     dataset = load(name, data_dir=pianoroll_files)
     assert dataset.counts == KNOWN[name].counts
-    assert dataset.steps_per_quarter == (1 if name == "jsb" else 2)
+    assert dataset.sound.steps_per_quarter == (1 if name == "jsb" else 2)
     mean = np.clip(dataset.train_mean, 1e-4, 1 - 1e-4)
     test = np.concatenate(dataset.splits["test"])
     floor = (test @ np.log(mean) + (1.0 - test) @ np.log1p(-mean)).mean()

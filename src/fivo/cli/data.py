@@ -75,11 +75,12 @@ def check(
 
 
 def _timit_problems(source: Path | None, data_dir: Path | None) -> list[str]:
-    from fivo.data import check_timit
+    from fivo.data import Speech, check_timit
 
     outcome = check_timit(source, data_dir=data_dir)
-    if outcome.dataset is not None and outcome.dataset.scaling is not None:
-        scaling = outcome.dataset.scaling
+    sound = None if outcome.dataset is None else outcome.dataset.sound
+    if outcome.dataset is not None and isinstance(sound, Speech) and sound.scaling is not None:
+        scaling = sound.scaling
         say(
             f"timit: the released split ({_shown(outcome.dataset.counts)}), training mean {scaling.mean:.6f}, "
             f"standard deviation {scaling.deviation:.6f}" + ("" if outcome.differences else ": good")

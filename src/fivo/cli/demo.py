@@ -38,6 +38,7 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     """Train with each bound; print the test bounds, and leave a plot of the runs and a piece of music."""
     import jax
 
+    from fivo.data import Music
     from fivo.evaluation import evaluate, open_run, sample
     from fivo.files import write_atomically
     from fivo.report import write_midi, write_pianoroll, write_wav
@@ -51,7 +52,7 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     _plot(out / "bounds.svg", {bound: run.directory.metrics() for bound, run in runs.items()})
     write_atomically(out / "bounds.json", json.dumps(results, indent=2).encode())
     piece = sample(runs["fivo"].model, LENGTH, key=jax.random.key(settings["seed"])).astype("uint8")
-    steps_per_quarter = max(1, round(data.steps_per_quarter or 1))
+    steps_per_quarter = max(1, round(data.sound.steps_per_quarter)) if isinstance(data.sound, Music) else 1
     write_midi(out / "piece.mid", piece, steps_per_quarter=steps_per_quarter)
     write_wav(out / "piece.wav", piece, steps_per_quarter=steps_per_quarter)
     write_pianoroll(out / "piece.png", piece)

@@ -4,14 +4,17 @@ from fivo.data.bars import bars, bars_log_likelihood
 from fivo.data.batches import Batches, Slots, evaluation_chunks
 from fivo.data.buckets import choose_padded_lengths
 from fivo.data.checking import Checked, Listed, check, list_datasets
-from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, SPLITS, Dataset, Scaling
+from fivo.data.columns import Column
+from fivo.data.dataset import Dataset
 from fivo.data.fetching import Fetched, fetch
 from fivo.data.loading import find, load
 from fivo.data.midi import read_midi
 from fivo.data.npz import save_npz
 from fivo.data.padding import pad
 from fivo.data.places import search_path
+from fivo.data.sound import HIGHEST_NOTE, LOWEST_NOTE, Music, Scaling, Speech
 from fivo.data.speech import TimitCheck, as_frames, as_samples, check_timit, read_at_rate, read_recording
+from fivo.data.splits import SPLITS, Split
 
 __all__ = [
     "HIGHEST_NOTE",
@@ -19,11 +22,15 @@ __all__ = [
     "SPLITS",
     "Batches",
     "Checked",
+    "Column",
     "Dataset",
     "Fetched",
     "Listed",
+    "Music",
     "Scaling",
     "Slots",
+    "Speech",
+    "Split",
     "TimitCheck",
     "as_frames",
     "as_samples",

@@ -21,7 +21,7 @@ from fivo.models import SequenceModel, simulate
 from fivo.resampling import ESSBelow, Never
 from fivo.smc import ParticleFilter, lineages
 from fivo.training.compiling import compiler_options
-from fivo.training.scoring import device_batch, scoring_plan
+from fivo.training.scoring import device_batch, scoring_plan, weights_dtype
 
 PARTICLES = (4, 16, 64, 256)
 MOST_PARTICLES_AT_ONCE = 2**14
@@ -109,7 +109,7 @@ def _on_data(
     for repeat in range(repeats):
         sequence_keys = jax.random.split(jax.random.fold_in(key, repeat), len(sequences))
         for indices, padded_length in scoring_plan(lengths, num_particles, passes=repeats):
-            batch = device_batch(sequences, indices, padded_length)
+            batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
             seen = _filtered()(pf, model, batch, sequence_keys[np.maximum(indices, 0)])
             real = indices >= 0
             log_evidence[repeat, indices[real]] = np.asarray(seen["log_evidence"])[real]

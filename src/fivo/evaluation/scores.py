@@ -40,7 +40,7 @@ def evaluate(
     resampling = run.config.resampling if resampling is None else resampling
     if "fivo" in bounds:
         _check_resampling(resampling)
-    sequences, lengths = run.dataset.splits[split], run.dataset.lengths(split)
+    sequences, lengths = run.dataset.split(split), run.dataset.lengths(split)
     plan = scoring_plan(lengths, particles, passes=repeats, batch_size=batch_size)
     results = {}
     for name in bounds:
@@ -55,7 +55,7 @@ def evaluate(
             draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance)
         _check_finite(draws, name, split)
         results[name] = _summary(draws, lengths)
-        if run.dataset.scaling is not None:
+        if run.dataset.is_scaled:
             offset = float(run.dataset.raw_data_offsets(split).mean())
             results[name]["raw_nats_per_sequence"] = results[name]["nats_per_sequence"] + offset
         if per_sequence:

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 
 from fivo import runs
+from fivo.data import Music
 from fivo.evaluation import Run, sample
 
 STEPS = 48
@@ -11,9 +12,9 @@ STEPS = 48
 
 def write_excerpt(run: Run) -> None:
     """Write `sample.npz` of a run on music: the beginning of the first test piece, and as many new steps."""
-    if run.dataset.kind != "pianoroll":
+    if not isinstance(run.dataset.sound, Music):
         return
     data = run.dataset.splits["test"][0][:STEPS]
     drawn = sample(run.model, STEPS, key=jax.random.key(0)).astype(np.uint8)
-    excerpt = runs.Excerpt(data, drawn, max(1, round(run.dataset.steps_per_quarter or 1)))
+    excerpt = runs.Excerpt(data, drawn, max(1, round(run.dataset.sound.steps_per_quarter)))
     runs.write_excerpt(run.directory.path / runs.EXCERPT, excerpt)

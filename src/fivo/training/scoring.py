@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Shaped
+from numpy.typing import DTypeLike
 
 from fivo.batch import Batch
 from fivo.bounds import Bound
-from fivo.data import Slots, evaluation_chunks, pad
+from fivo.data import Slots, Split, evaluation_chunks, pad
 from fivo.data.buckets import MAX_BUCKETS, best_buckets, bucket_of
 from fivo.models import SequenceModel
 from fivo.training.compiling import compiler_options
@@ -56,7 +57,7 @@ def score(
     values = np.zeros(len(sequences))
     done = 0
     for indices, padded_length in plan:
-        batch = device_batch(sequences, indices, padded_length)
+        batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
         log_evidence = _compiled()(bound, model, batch, keys[np.maximum(indices, 0)])
         real = indices >= 0
         values[indices[real]] = np.asarray(log_evidence)[real]
@@ -70,10 +71,24 @@ def nats_per_step(values: Float[np.ndarray, " sequence"], lengths: Lengths) -> f
     return float(np.sum(values) / np.sum(lengths))
 
 
-def device_batch(sequences: Sequence[np.ndarray], indices: np.ndarray, padded_length: int) -> Batch:
-    """The chosen sequences as a batch on the device; index -1 is an empty slot."""
-    observations, lengths = pad(sequences, indices, padded_length, np.float32)
-    return Batch(jnp.asarray(observations), jnp.asarray(lengths, jnp.int32))
+def device_batch(
+    sequences: Sequence[np.ndarray], indices: np.ndarray, padded_length: int, dtype: DTypeLike = np.float32
+) -> Batch:
+    """The chosen sequences as a batch on the device, with the masks and inputs of a `Split`; -1 is an empty slot."""
+    observations, lengths = pad(sequences, indices, padded_length, dtype)
+    split = sequences if isinstance(sequences, Split) else Split(tuple(sequences))
+    return Batch(
+        jnp.asarray(observations),
+        jnp.asarray(lengths, jnp.int32),
+        None if split.masks is None else jnp.asarray(pad(split.masks, indices, padded_length, np.bool_)[0]),
+        None if split.inputs is None else jnp.asarray(pad(split.inputs, indices, padded_length, dtype)[0]),
+    )
+
+
+def weights_dtype(model: SequenceModel) -> np.dtype:
+    """What a model computes in: the type of its first array of weights, by default single precision."""
+    weights = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
+    return np.dtype(weights[0].dtype if weights else np.float32)
 
 
 def _score(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> Float[Array, " batch"]:
