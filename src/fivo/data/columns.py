@@ -102,6 +102,17 @@ def check_values(
     where: str,
 ) -> None:
     """Refuse frames that hold, where they were observed, what their columns cannot."""
+    found = first_bad(columns, values, mask)
+    if found is not None:
+        raise InputError(f"{where}: {mistake(columns[found[1]], values[found])} at step {found[0]}.")
+
+
+def first_bad(
+    columns: Sequence[Column],
+    values: Shaped[np.ndarray, "_time _dimension"],
+    mask: Bool[np.ndarray, "_time _dimension"] | None,
+) -> tuple[int, int] | None:
+    """Step and column of the first observed entry that its column cannot hold; None if there is none."""
     good = np.isfinite(values)
     limits = _limits(columns)
     if limits is not None:
@@ -112,19 +123,20 @@ def check_values(
     if mask is not None:
         good |= ~mask
     if good.all():
-        return
-    time, index = np.argwhere(~good)[0].tolist()
-    column = columns[index]
+        return None
+    time, index = np.unravel_index(int(np.argmin(good)), good.shape)
+    return int(time), int(index)
+
+
+def mistake(column: Column, value: Any) -> str:
+    """What a column must hold, and the value that it does not."""
     needed = {
         "real": "finite numbers where it was observed",
         "count": f"whole numbers from 0 to {LARGEST_COUNT:,}",
         "binary": "0 or 1",
         "category": f"the symbols 0 to {len(column.categories) - 1}",
     }[column.kind]
-    raise InputError(
-        f"{where}: the {column.kind} column {shown(column.name)} must hold {needed}, got {values[time, index]:g} at "
-        f"step {time}."
-    )
+    return f"the {column.kind} column {shown(column.name)} must hold {needed}, got {value:g}"
 
 
 def moments(

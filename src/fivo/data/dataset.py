@@ -14,7 +14,8 @@ from fivo.data.fingerprint import fingerprint
 from fivo.data.foreign import shown
 from fivo.data.frames import Frames, checked_frames, checked_positive
 from fivo.data.sound import Music, Scaling, Speech
-from fivo.data.splits import SPLITS, Split, checked_split
+from fivo.data.splits import ALL_SPLITS, SPLITS, Split, checked_split
+from fivo.data.tables.schema import TableSchema
 from fivo.errors import InputError
 
 SHOWN_COLUMNS = 6
@@ -28,10 +29,11 @@ class Dataset:
         name: what it is called.
         splits: the `Split`, or just the frames `[T, D]` of every sequence, of train, valid and test. Numbers are on the
             model's scale (see `Column`), arrays are read-only: uint8 if all columns are binary, else float32. The test
-            split may be empty, unless this is music or speech.
+            split may be empty, unless this is music or speech. There may be a split `calibrate` too.
         columns: what the D entries of a frame are.
         input_columns: what the U entries of `Split.inputs` are.
         sound: facts that only music and speech have; None for other data. These have no masks and no inputs.
+        table: how the table was read that this is of, so that another one can be (`apply_schema`); None for other data.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Dataset:
     columns: tuple[Column, ...]
     input_columns: tuple[Column, ...] = ()
     sound: Music | Speech | None = None
+    table: TableSchema | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -48,12 +51,12 @@ class Dataset:
         if not isinstance(self.sound, Speech):
             check_names(self.columns, f"{self.name}: the columns")
         check_names(self.input_columns, f"{self.name}: the inputs")
-        if set(self.splits) != set(SPLITS):
+        if not set(SPLITS) <= set(self.splits) <= set(SPLITS if self.sound is not None else ALL_SPLITS):
             raise InputError(
                 f"{self.name}: found the splits {sorted(map(str, self.splits))}, but train, valid and test are needed."
             )
         checked: dict[str, Split] = {}
-        for split in SPLITS:
+        for split in (name for name in ALL_SPLITS if name in self.splits):
             given = self.splits[split]
             if not len(given) and (split != "test" or self.sound is not None):
                 raise InputError(f"{self.name}: the {split} split is empty; give it at least one sequence.")
@@ -176,6 +179,69 @@ class Dataset:
 
         given = {"train": train, "valid": valid, "test": test}
         return from_arrays(given, name, inputs, mask, columns, kinds, input_columns, standardize)
+
+    @staticmethod
+    def from_table(
+        table: Any,
+        *,
+        id: str | None = None,
+        time: str | None = None,
+        values: Sequence[str] | None = None,
+        inputs: Sequence[str] = (),
+        static: Sequence[str] = (),
+        kinds: Mapping[str, str] = MappingProxyType({}),
+        every: Any = None,
+        split: str | None = None,
+        fractions: Mapping[str, float] | None = None,
+        seed: int = 0,
+        window: int | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """A dataset of a table: one row for each series and time.
+
+        A column with any number in it is numeric, and text there is refused; it is a category only if no cell is a
+        number, or by `kinds`. Real columns and numeric inputs are standardised with the mean and deviation of train.
+
+        Args:
+            table: a path for `read_table`, or a pandas, polars or pyarrow frame.
+            id: the column that says which series a row belongs to; without it, all rows are one series.
+            time: the column of time: numbers, dates or times. Rows are sorted by it within their series; two rows of a
+                series with one time are refused. Without it, rows stay in order.
+            values: the columns that are modelled; by default all that have no other use. An empty cell is missing.
+            inputs: columns that are known and not modelled. A missing one is as it was in the row before, or at the
+                beginning of a series the mean of train; categories are one-hot.
+            static: columns that are the same in all rows of a series; they become inputs, repeated along time.
+            kinds: `real`, `count`, `binary` or `category` by column; others are guessed as `from_arrays` does.
+            every: a grid to put rows on, such as "10min" or 0.5; steps without a row are missing. Without it, rows are
+                steps, and where time advances irregularly, the time since the row before becomes an input `gap`.
+            split: "time" (within each series, the latest rows are held out; the default for fewer than 20 series),
+                "series" (whole series are), or a column that says train, valid, calibrate or test. Rows of a later
+                split have the earlier rows of their series as context (`Split.starts`).
+            fractions: shares of train, valid, calibrate and test; by default 0.8, 0.1, none and 0.1.
+            seed: what series are drawn with.
+            window: the most steps of a training sequence; longer series are cut into pieces of so many.
+            name: what it is called; by default as the file.
+
+        Returns:
+            The dataset; `Dataset.table` says how the table was read.
+        """
+        from fivo.data.tables.learning import from_table
+
+        return from_table(
+            table,
+            id_column=id,
+            time_column=time,
+            values=values,
+            inputs=inputs,
+            static=static,
+            kinds=kinds,
+            every=every,
+            split=split,
+            fractions=fractions,
+            seed=seed,
+            window=window,
+            name=name,
+        )
 
     @property
     def kind(self) -> str:

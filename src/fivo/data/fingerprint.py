@@ -21,7 +21,7 @@ def fingerprint(
     if plain:
         facts = [[dataclasses.asdict(column) for column in group] for group in (columns, input_columns)]
         digest.update(json.dumps(facts, sort_keys=True).encode() + b"\n")
-    for name in SPLITS:
+    for name in splits if plain else SPLITS:
         digest.update(fingerprint_part(name, splits[name].lengths.tolist()))
         for sequence in splits[name]:
             digest.update(_content(sequence))

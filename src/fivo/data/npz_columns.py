@@ -27,7 +27,7 @@ from fivo.data.columns import Column, ColumnKind, checked_column_kind
 from fivo.data.dataset import Dataset
 from fivo.data.foreign import refusing
 from fivo.data.raw import RawSplit, found_missing
-from fivo.data.splits import SPLITS
+from fivo.data.splits import ALL_SPLITS as SPLITS
 from fivo.errors import InputError
 
 _PARTS = ("lengths", "mask", "inputs", "starts")
