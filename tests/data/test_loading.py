@@ -156,7 +156,7 @@ def test_an_enormous_dictionary_is_refused(tiny, tmp_path: Path):
 
 @pytest.mark.parametrize(
     "name",
-    ["a.csv", "A.CSV", "a.csv.gz", "a.parquet", "a.txt", "a.json", "a.npy", "piece.mid", "a.wav", "a", "a.unknown"],
+    ["a.txt", "a.json", "a.npy", "piece.mid", "a.wav", "a", "a.unknown"],
 )
 def test_a_file_of_another_kind_is_said_to_be_one(name, tmp_path: Path):
     (tmp_path / name).write_bytes(b"time,rate\n0,1.5\n")
@@ -166,10 +166,18 @@ def test_a_file_of_another_kind_is_said_to_be_one(name, tmp_path: Path):
     assert "not a pickle" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["a.csv", "A.CSV", "a.csv.gz", "a.parquet", "a.arrow"])
+def test_a_table_needs_to_be_told_its_columns(name, tmp_path: Path):
+    (tmp_path / name).write_bytes(b"time,rate\n0,1.5\n")
+    with pytest.raises(InputError) as refused:
+        load(tmp_path / name)
+    assert_one_sentence(refused.value, f"{name} is a table", "`Dataset.from_table`")
+
+
 def test_a_large_table_is_not_read_to_say_so(tmp_path: Path):
     with open(tmp_path / "a.csv", "wb") as file:
         file.truncate(30 << 30)
-    with pytest.raises(InputError, match="not supported as a dataset yet"):
+    with pytest.raises(InputError, match="is a table"):
         load(tmp_path / "a.csv")
 
 

@@ -19,7 +19,7 @@ from fivo.data.columns import (
 from fivo.data.dataset import Dataset
 from fivo.data.foreign import shown
 from fivo.data.raw import Arrays, RawSplit, held_out, raw_split
-from fivo.data.splits import SPLITS, Split
+from fivo.data.splits import ALL_SPLITS, SPLITS, Split
 from fivo.errors import InputError
 
 
@@ -78,9 +78,10 @@ def assemble(
     if described_inputs is None:
         described_inputs = _input_columns(name, splits["train"], input_names, standardize)
     empty = RawSplit([])
+    present = [split for split in ALL_SPLITS if split in SPLITS or split in splits]
     return Dataset(
         name,
-        {split: _split(splits.get(split, empty), described, described_inputs, already_scaled) for split in SPLITS},
+        {split: _split(splits.get(split, empty), described, described_inputs, already_scaled) for split in present},
         tuple(described),
         tuple(described_inputs),
     )

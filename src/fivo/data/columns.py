@@ -146,13 +146,14 @@ def moments(
     width = sequences[0].shape[1]
     masks = masks or [np.ones(x.shape, bool) for x in sequences]
     count, total, squares = np.zeros(width), np.zeros(width), np.zeros(width)
-    for x, mask in zip(sequences, masks, strict=True):
-        count += mask.sum(axis=0)
-        total += np.where(mask, x, 0).sum(axis=0, dtype=np.float64)
-    mean = total / np.maximum(count, 1)
-    for x, mask in zip(sequences, masks, strict=True):  # a second pass: squares of large numbers would cancel
-        squares += np.square(np.where(mask, x - mean, 0)).sum(axis=0)
-    deviation = np.sqrt(squares / np.maximum(count, 1))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite, which the caller refuses
+        for x, mask in zip(sequences, masks, strict=True):
+            count += mask.sum(axis=0)
+            total += np.where(mask, x, 0).sum(axis=0, dtype=np.float64)
+        mean = total / np.maximum(count, 1)
+        for x, mask in zip(sequences, masks, strict=True):  # a second pass: squares of large numbers would cancel
+            squares += np.square(np.where(mask, x - mean, 0)).sum(axis=0)
+        deviation = np.sqrt(squares / np.maximum(count, 1))
     return mean, np.where(deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300), deviation, 1.0)
 
 

@@ -127,6 +127,8 @@ def _column(
         raise InputError(f"column {shown(cells.name)} must have a value in train, but all are missing; leave it out.")
     kind = told or guess_kind(seen)
     mean, deviation = (float(x[0]) for x in moments([of_train[:, None]], None))
+    if not (np.isfinite(mean) and np.isfinite(deviation)):
+        raise InputError(f"column {shown(cells.name)} must hold numbers whose squares are finite; rescale it.")
     scaled = kind == "real" or (kind == "count" and not is_value)
     return TableColumn(
         cells.name,

@@ -8,7 +8,7 @@ from pathlib import Path
 from fivo.data.budget import CELL_BYTES, Budget
 from fivo.data.compression import read_bounded
 from fivo.data.foreign import shown
-from fivo.data.places import expanded, files_below
+from fivo.data.places import expanded, files_below, walk_files
 from fivo.data.tables.backend import Frame, as_polars, polars, refusing_table
 from fivo.errors import InputError
 
@@ -24,7 +24,9 @@ _FEATHER_V1 = b"FEA1"
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether a name is that of a file that `read_table` reads."""
+    """Whether a path is one that `read_table` reads: a file by its name, or a folder with such a file in it."""
+    if os.path.isdir(expanded(path)):
+        return next(walk_files(expanded(path), SUFFIXES), None) is not None
     return str(path).lower().endswith(SUFFIXES)
 
 

@@ -49,13 +49,8 @@ def bounds_of(rule: SplitRule, laid: Layout, frame: Frame) -> Bounds:
     if rule.kind == "column":
         found = _by_column(rule.column or "", laid, frame)
     else:
-        ends = np.cumsum([rule.fractions.get(name, 0.0) for name in ALL_SPLITS])
-        ends[-1] = 1.0
-        if rule.kind == "time":
-            cuts = np.rint(laid.lengths[:, None] * ends[None, :] - 1e-9).astype(np.int64)
-            found = np.concatenate([np.zeros((len(laid.ids), 1), np.int64), cuts], axis=1)
-        else:
-            found = _by_series(ends, rule, laid)
+        shares = np.array([rule.fractions.get(name, 0.0) for name in ALL_SPLITS])
+        found = _by_time(shares, laid) if rule.kind == "time" else _by_series(shares, rule, laid)
     sizes = np.diff(found, axis=1).sum(axis=0)
     for name, size in zip(ALL_SPLITS[:2], sizes[:2], strict=True):
         if not size:
@@ -66,18 +61,28 @@ def bounds_of(rule: SplitRule, laid: Layout, frame: Frame) -> Bounds:
     return found
 
 
-def _by_series(ends: np.ndarray, rule: SplitRule, laid: Layout) -> Bounds:
-    count = len(laid.ids)
-    wanted = sum(rule.fractions.get(name, 0.0) > 0 for name in ALL_SPLITS)
+def _by_time(shares: np.ndarray, laid: Layout) -> Bounds:
+    """Each split that is held out has at least one step of every series that is long enough for all."""
+    sizes = np.maximum(np.floor(laid.lengths[:, None] * shares[None, :] + 1e-9), shares[None, :] > 0).astype(np.int64)
+    sizes[:, 0] = laid.lengths - sizes[:, 1:].sum(axis=1)
+    short = sizes[:, 0] < 1
+    sizes[short] = 0
+    sizes[short, 0] = laid.lengths[short]
+    return np.concatenate([np.zeros((len(laid.ids), 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
+
+
+def _by_series(shares: np.ndarray, rule: SplitRule, laid: Layout) -> Bounds:
+    count, wanted = len(laid.ids), int((shares > 0).sum())
     if count < wanted:
         raise InputError(f"splitting by series needs at least {wanted} of them, got {count}; split by time.")
     # Raw bits and a stable sort: unlike Generator.permutation, numpy promises these never to change.
     order = np.argsort(np.random.Philox(np.random.SeedSequence(rule.seed)).random_raw(count), kind="stable")
-    sizes = np.diff(np.rint(np.concatenate([[0.0], ends]) * count).astype(np.int64))
-    for k, name in enumerate(ALL_SPLITS):
-        if rule.fractions.get(name, 0.0) > 0 and not sizes[k]:
-            sizes[k] += 1
-            sizes[np.argmax(sizes)] -= 1
+    ends = np.rint(np.minimum(np.cumsum(shares), 1.0) * count).astype(np.int64)
+    ends[-1] = count
+    sizes = np.diff(np.concatenate([[0], ends]))
+    for k in np.flatnonzero((shares > 0) & (sizes == 0)):
+        sizes[k] += 1
+        sizes[np.argmax(sizes)] -= 1
     split_of = np.empty(count, np.int64)
     split_of[order] = np.repeat(np.arange(len(ALL_SPLITS)), sizes)
     return np.where(np.arange(len(ALL_SPLITS) + 1)[None, :] > split_of[:, None], laid.lengths[:, None], 0)
