@@ -10,8 +10,8 @@ __version__ = "0.1.0"
 
 _LOCATIONS = {
     "Batch": "fivo.batch",
-    "ParticleFilter": "fivo.smc",
     "Dataset": "fivo.data",
+    "ParticleFilter": "fivo.smc",
     "Run": "fivo._run",
     "Sequence": "fivo.batch",
     "InputError": "fivo.errors",

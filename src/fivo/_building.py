@@ -15,8 +15,11 @@ from fivo.models import (
     SRNN,
     VRNN,
     BernoulliEmission,
+    CategoricalEmission,
     CategoricalLatent,
     Emission,
+    MixedEmission,
+    NegativeBinomialEmission,
     NormalEmission,
     NormalLatent,
     SequenceModel,
@@ -49,10 +52,10 @@ def build_dataset(settings: Settings, data_dir: str | Path | None = None) -> Dat
 
 def build_model(settings: Settings, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of the settings."""
-    return model_with(build_emission(dataset), settings, key=key)
+    return model_with(build_emission(dataset), settings, num_inputs=len(dataset.input_columns), key=key)
 
 
-def model_with(emission: Emission, settings: Settings, *, key: Key[Array, ""]) -> SequenceModel:
+def model_with(emission: Emission, settings: Settings, *, num_inputs: int = 0, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of the settings with an emission that was built before."""
     chosen = settings.model
     if isinstance(chosen, kinds.OwnModel):
@@ -65,14 +68,33 @@ def model_with(emission: Emission, settings: Settings, *, key: Key[Array, ""]) -
         chosen.hidden,
         latent=LATENTS[chosen.latent](chosen.hidden),
         smoothing=chosen.smoothing,
+        num_inputs=num_inputs,
         key=key,
     )
 
 
 def build_emission(dataset: Dataset) -> Emission:
-    """What a dataset's frames are emitted by."""
-    mean = np.asarray(dataset.train_mean, np.float32)
-    return BernoulliEmission(mean) if dataset.kind == "pianoroll" else NormalEmission(mean)
+    """What a dataset's frames are emitted by, from the kinds of its columns and their statistics in train."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    for index, column in enumerate(dataset.columns):
+        groups.setdefault((column.kind, len(column.categories)), []).append(index)
+    parts = [(_emission(dataset, kind, places), places) for (kind, _), places in groups.items()]
+    return parts[0][0] if len(parts) == 1 else MixedEmission(*parts)
+
+
+def _emission(dataset: Dataset, kind: str, places: list[int]) -> Emission:
+    """Of the columns of one kind; category columns that come together have equally many categories."""
+    if kind == "category":
+        return CategoricalEmission(np.stack([dataset.train_rates(place) for place in places]))
+    mean = np.asarray(dataset.train_mean, np.float32)[places]
+    if kind == "binary":
+        return BernoulliEmission(mean)
+    if kind == "count":
+        return NegativeBinomialEmission(mean)
+    # What is not standardised is read and emitted in units of its spread, but for waveforms: theirs is the paper's way.
+    if dataset.sound is not None or all(dataset.columns[place].is_scaled for place in places):
+        return NormalEmission(mean)
+    return NormalEmission(mean, np.asarray(dataset.train_deviation, np.float32)[places])
 
 
 def build_bound(

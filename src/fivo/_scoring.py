@@ -9,12 +9,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, Shaped
+from jaxtyping import Array, Float, Int, Key, Shaped
+from numpy.typing import DTypeLike
 
 from fivo.batch import Batch
-from fivo.bounds import Bound
-from fivo.data import Slots, evaluation_chunks, pad
+from fivo.bounds import Bound, BoundInfo
+from fivo.data import Slots, Split, evaluation_chunks, pad
 from fivo.data.buckets import MAX_BUCKETS, best_buckets, bucket_of
+from fivo.errors import InputError
 from fivo.models import SequenceModel
 
 CPU_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 2}
@@ -56,11 +58,13 @@ def score(
 ) -> Float[np.ndarray, " sequence"]:
     """log p̂ of every sequence; the i-th draws from the i-th key, so chunks and padding change nothing but rounding."""
     keys = jax.random.split(key, len(sequences))
+    starts = None if not isinstance(sequences, Split) or sequences.starts is None else np.asarray(sequences.starts)
     values = np.zeros(len(sequences))
     done = 0
     for indices, padded_length in plan:
-        batch = device_batch(sequences, indices, padded_length)
-        log_evidence = _compiled()(bound, model, batch, keys[np.maximum(indices, 0)])
+        batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
+        chosen = np.maximum(indices, 0)
+        log_evidence = _compiled()(bound, model, batch, keys[chosen], None if starts is None else starts[chosen])
         real = indices >= 0
         values[indices[real]] = np.asarray(log_evidence)[real]
         done += int(real.sum())
@@ -73,10 +77,24 @@ def nats_per_step(values: Float[np.ndarray, " sequence"], lengths: Lengths) -> f
     return float(np.sum(values) / np.sum(lengths))
 
 
-def device_batch(sequences: Sequence[np.ndarray], indices: np.ndarray, padded_length: int) -> Batch:
-    """The chosen sequences as a batch on the device; index -1 is an empty slot."""
-    observations, lengths = pad(sequences, indices, padded_length, np.float32)
-    return Batch(jnp.asarray(observations), jnp.asarray(lengths, jnp.int32))
+def device_batch(
+    sequences: Sequence[np.ndarray], indices: np.ndarray, padded_length: int, dtype: DTypeLike = np.float32
+) -> Batch:
+    """The chosen sequences as a batch on the device, with the masks and inputs of a `Split`; -1 is an empty slot."""
+    observations, lengths = pad(sequences, indices, padded_length, dtype)
+    split = sequences if isinstance(sequences, Split) else Split(tuple(sequences))
+    return Batch(
+        jnp.asarray(observations),
+        jnp.asarray(lengths, jnp.int32),
+        None if split.masks is None else jnp.asarray(pad(split.masks, indices, padded_length, np.bool_)[0]),
+        None if split.inputs is None else jnp.asarray(pad(split.inputs, indices, padded_length, dtype)[0]),
+    )
+
+
+def weights_dtype(model: SequenceModel) -> np.dtype:
+    """What a model computes in: the type of its first array of weights, by default single precision."""
+    weights = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
+    return np.dtype(weights[0].dtype if weights else np.float32)
 
 
 def evidence_of(result: Any) -> Float[Array, " batch"]:
@@ -84,12 +102,28 @@ def evidence_of(result: Any) -> Float[Array, " batch"]:
     return getattr(result, "log_evidence", result)
 
 
-def _score(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> Float[Array, " batch"]:
-    return evidence_of(bound(model, batch, key=keys))
+def _score(
+    bound: Bound,
+    model: SequenceModel,
+    batch: Batch,
+    keys: Key[Array, " batch"],
+    starts: Int[Array, " batch"] | None,
+) -> Float[Array, " batch"]:
+    result = bound(model, batch, key=keys)
+    if starts is None:
+        return evidence_of(result)
+    info = getattr(result, "info", None)
+    if not isinstance(info, BoundInfo) or info.log_increments.shape != batch.observations.shape[:2]:
+        raise InputError(
+            "the objective must give log p-hat step by step (`info.log_increments`) where sequences begin with context "
+            "that is not scored; split the data by series, or give a `validation` bound such as FIVO."
+        )
+    scored = jnp.arange(info.log_increments.shape[1])[None, :] >= starts[:, None]
+    return jnp.sum(jnp.where(scored, info.log_increments, 0), axis=1)
 
 
 @cache
-def _compiled() -> Callable[[Bound, SequenceModel, Batch, Key[Array, " batch"]], Float[Array, " batch"]]:
+def _compiled() -> Callable[..., Float[Array, " batch"]]:
     """Made at first use: importing a library must not choose a device."""
     return eqx.filter_jit(_score, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]
 

@@ -68,7 +68,7 @@ def test_samples_have_the_rate_and_level_of_the_recordings(capsys, trained, fold
     samples, rate = sound(tmp_path / "new.wav")
     assert (len(samples), rate) == (10_000, 16_000)
     # An almost untrained model emits standard deviations of the order of one.
-    deviation = load(folder).scaling.deviation
+    deviation = load(folder).sound.scaling.deviation
     assert 0.2 * deviation < samples.astype(float).std() < 5 * deviation
 
 

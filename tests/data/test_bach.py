@@ -9,7 +9,7 @@ from fivo.data.loading import locate
 def test_the_embedded_chorales_are_complete_and_small():
     dataset = load("bach")
     assert dataset.counts == {"train": (284, 15670), "valid": (57, 3345), "test": (62, 3374)}
-    assert dataset.steps_per_quarter == 1
+    assert dataset.sound.steps_per_quarter == 1
     assert locate("bach").stat().st_size < 45_000
 
 

@@ -36,7 +36,7 @@ HEADERS = {
     "record": "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }",
     "object": "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }",
     "negative": "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
-    "many dimensions": "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1), }",
+    "many dimensions": "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1), }",
     "large": "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }",
     "unclosed": "{'descr': '''",
     "null": "\0" * 50,
@@ -156,7 +156,7 @@ def test_facts_that_cannot_be_those_of_the_frames(old, new, tmp_path):
     assert old in facts.read_bytes()
     facts.write_bytes(facts.read_bytes().replace(old, new))
     again = load(tmp_path / "speech")
-    assert (again.fingerprint, again.scaling) == (good.fingerprint, good.scaling)
+    assert (again.fingerprint, again.sound) == (good.fingerprint, good.sound)
 
 
 class Handler(socketserver.BaseRequestHandler):

@@ -23,7 +23,7 @@ FLOORS = {"jsb": -11.06, "nottingham": -10.25, "musedata": -11.51, "piano-midi":
 def test_original_files_have_the_known_content(name, pianoroll_files):
     dataset = load(name, data_dir=pianoroll_files)
     assert dataset.counts == KNOWN[name].counts
-    assert dataset.steps_per_quarter == (1 if name == "jsb" else 2)
+    assert dataset.sound.steps_per_quarter == (1 if name == "jsb" else 2)
     mean = np.clip(dataset.train_mean, 1e-4, 1 - 1e-4)
     test = np.concatenate(dataset.splits["test"])
     floor = (test @ np.log(mean) + (1.0 - test) @ np.log1p(-mean)).mean()
@@ -156,7 +156,7 @@ def test_an_enormous_dictionary_is_refused(tiny, tmp_path: Path):
 
 @pytest.mark.parametrize(
     "name",
-    ["a.csv", "A.CSV", "a.csv.gz", "a.parquet", "a.txt", "a.json", "a.npy", "piece.mid", "a.wav", "a", "a.unknown"],
+    ["a.txt", "a.json", "a.npy", "piece.mid", "a.wav", "a", "a.unknown"],
 )
 def test_a_file_of_another_kind_is_said_to_be_one(name, tmp_path: Path):
     (tmp_path / name).write_bytes(b"time,rate\n0,1.5\n")
@@ -166,10 +166,18 @@ def test_a_file_of_another_kind_is_said_to_be_one(name, tmp_path: Path):
     assert "not a pickle" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["a.csv", "A.CSV", "a.csv.gz", "a.parquet", "a.arrow"])
+def test_a_table_needs_to_be_told_its_columns(name, tmp_path: Path):
+    (tmp_path / name).write_bytes(b"time,rate\n0,1.5\n")
+    with pytest.raises(InputError) as refused:
+        load(tmp_path / name)
+    assert_one_sentence(refused.value, f"{name} is a table", "`Dataset.from_table`")
+
+
 def test_a_large_table_is_not_read_to_say_so(tmp_path: Path):
     with open(tmp_path / "a.csv", "wb") as file:
         file.truncate(30 << 30)
-    with pytest.raises(InputError, match="not supported as a dataset yet"):
+    with pytest.raises(InputError, match="is a table"):
         load(tmp_path / "a.csv")
 
 

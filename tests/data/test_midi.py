@@ -46,7 +46,7 @@ def test_each_step_holds_what_sounds_at_its_start(tmp_path: Path):
 
 def test_the_default_step_is_an_eighth_note(folder):
     dataset = load(folder)
-    assert dataset.steps_per_quarter == 2
+    assert dataset.sound.steps_per_quarter == 2
     assert all(len(roll) == 4 for rolls in dataset.splits.values() for roll in rolls)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fivo.data import SPLITS, Dataset, Scaling, load, save_npz
+from fivo.data import SPLITS, Column, Dataset, Music, Scaling, Speech, load, save_npz
 from fivo.errors import InputError
 
 
@@ -31,19 +31,20 @@ def test_a_pianoroll_survives(tiny, path):
     save_npz(tiny, path)
     read = load(path)
     assert read.fingerprint == tiny.fingerprint
-    assert (read.steps_per_quarter, read.step_seconds, read.kind) == (2, 0.25, "pianoroll")
+    assert (read.sound, read.kind) == (Music(2.0, 0.25), "pianoroll")
     assert read.name == "music"
 
 
 def test_a_waveform_survives(path):
     rng = np.random.default_rng(0)
     frames = {split: tuple(rng.normal(size=(n, 200)).astype(np.float32) for n in (3, 8)) for split in SPLITS}
-    dataset = Dataset("speech", "waveform", frames, step_seconds=0.0125, scaling=Scaling(0.1, 548.1))
+    dataset = Dataset.waveform("speech", frames, 0.0125, Scaling(0.1, 548.1))
     save_npz(dataset, path)
     read = load(path)
     assert read.fingerprint == dataset.fingerprint
-    assert (read.kind, read.dimension, read.step_seconds, read.steps_per_quarter) == ("waveform", 200, 0.0125, None)
-    assert (read.scaling, read.sample_rate) == (dataset.scaling, 16_000)
+    assert (read.kind, read.dimension) == ("waveform", 200)
+    assert read.sound == Speech(200, 0.0125, Scaling(0.1, 548.1))
+    assert (read.sound.sample_rate, read.columns[7]) == (16_000, Column("sample", "real", 0.1, 548.1))
     np.testing.assert_allclose(read.train_mean, np.concatenate(frames["train"]).mean(axis=0), atol=1e-6)
 
 
@@ -57,7 +58,7 @@ def test_equal_content_gives_equal_bytes(tiny, tmp_path: Path):
 def test_what_numpy_writes_is_read(arrays, path):
     np.savez_compressed(path, **arrays, steps_per_quarter=4)
     dataset = load(path)
-    assert dataset.steps_per_quarter == 4
+    assert dataset.sound.steps_per_quarter == 4
     assert dataset.counts == dict.fromkeys(SPLITS, (2, 6))
     np.testing.assert_array_equal(dataset.splits["test"][1], arrays["test"][4:])
 

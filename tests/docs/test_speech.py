@@ -59,4 +59,4 @@ def test_an4_is_what_the_page_says(tmp_path, monkeypatch):
         (tmp_path / "an4" / split).symlink_to(AN4 / "wav" / source)
     dataset = load(tmp_path / "an4")
     assert dataset.counts == {"train": (696, 149_264), "valid": (74, 16_160), "test": (130, 28_560)}
-    assert dataset.scaling.deviation == pytest.approx(1089.4399, abs=1e-3)
+    assert dataset.sound.scaling.deviation == pytest.approx(1089.4399, abs=1e-3)

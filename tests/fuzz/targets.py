@@ -51,7 +51,15 @@ def music() -> Dataset:
 def waveform() -> Dataset:
     rng = np.random.default_rng(0)
     frames = {split: (rng.normal(size=(3, 4)).astype(np.float32),) for split in SPLITS}
-    return Dataset("speech", "waveform", frames, 0.01, scaling=Scaling(0.5, 500.0))
+    return Dataset.waveform("speech", frames, 0.01, Scaling(0.5, 500.0))
+
+
+@cache
+def columns() -> Dataset:
+    rng = np.random.default_rng(0)
+    frames = {split: np.where(rng.random((2, 4, 3)) < 0.2, np.nan, rng.integers(0, 3, (2, 4, 3))) for split in SPLITS}
+    inputs = {split: rng.normal(size=(2, 4, 1)) for split in SPLITS}
+    return Dataset.from_arrays(**frames, inputs=inputs, kinds=["real", "count", "category"], standardize=True)
 
 
 def loaded(name: str) -> Callable[[bytes, Path], object]:
@@ -72,7 +80,7 @@ def compressed(seeds: Sequence[bytes], random: Random) -> bytes:
 
 def npzs() -> list[bytes]:
     contents = []
-    for dataset in (music(), waveform()):
+    for dataset in (music(), waveform(), columns()):
         path = Path("seed.npz")
         save_npz(dataset, path)
         contents.append(path.read_bytes())

@@ -60,7 +60,7 @@ class RawNormals(NormalEmission):
 def test_raw_data_cost_log_sigma_for_every_scored_entry(x64, folder):
     """The same filter on both forms of the data; lengths of 450, 200 and 333 samples make 3, 1 and 2 frames."""
     dataset = load(folder)
-    scaling, sequences = dataset.scaling, [np.asarray(x, np.float64) for x in dataset.splits["test"]]
+    scaling, sequences = dataset.sound.scaling, [np.asarray(x, np.float64) for x in dataset.splits["test"]]
     keys = jax.random.split(jax.random.key(1), len(sequences))
 
     def score(emission, frames):
@@ -82,7 +82,7 @@ def test_raw_data_cost_log_sigma_for_every_scored_entry(x64, folder):
 def test_both_are_reported(result, run):
     fivo_row = result.bounds["fivo"]
     entries = 200 * np.mean([math.ceil(length / 200) for length in LENGTHS["test"]])
-    expected = fivo_row.nats_per_sequence - entries * math.log(run.dataset.scaling.deviation)
+    expected = fivo_row.nats_per_sequence - entries * math.log(run.dataset.sound.scaling.deviation)
     assert fivo_row.raw_nats_per_sequence == pytest.approx(expected, rel=1e-12)
     assert fivo_row.nats_per_sequence == pytest.approx(np.mean(fivo_row.sequences))
 

@@ -167,7 +167,7 @@ def prepare(
         _with_digests(chosen, untrained, rule, updates),
         dataset,
         model=untrained,
-        bound=own_bound,
+        bound=own_bound,  # pyright: ignore[reportArgumentType]
         validation=validation,
         optimizer=rule,
         updates=tuple(updates),

@@ -42,21 +42,51 @@ def list_(*, data_dir: Path | None = None) -> None:
 def check(
     *names: str,
     source: Annotated[Path | None, Parameter(name="--from")] = None,
+    id: str | None = None,
+    time: str | None = None,
+    values: str | None = None,
+    inputs: str | None = None,
+    static: str | None = None,
     data_dir: Path | None = None,
 ) -> None:
-    """Read datasets in full and verify their counts and checksums.
+    """Read datasets in full and verify their counts and checksums; of tables, show what their columns hold.
 
     Parameters
     ----------
     names
-        Names or paths. [every known dataset that is present]
+        Names or paths, of tables too (.csv, .parquet, .arrow, or a folder of these). [every known dataset present]
     source
         The folder of your copy of TIMIT, as in `fivo data check timit --from FOLDER`.
+    id
+        The column of a table that says which series a row belongs to.
+    time
+        The column of time.
+    values
+        The columns to be modelled, separated by commas. [all others]
+    inputs
+        Columns that are known and not modelled.
+    static
+        Columns that are the same in all rows of a series.
     data_dir
         Where to look for datasets first.
     """
+    from fivo.cli.tables import show_table
     from fivo.data import check as check_datasets
+    from fivo.data import is_table
     from fivo.errors import InputError
+
+    tables = [name for name in names if is_table(name)]
+    columns = {"id": id, "time": time, "values": values, "inputs": inputs, "static": static}
+    given = [option for option, value in columns.items() if value is not None]
+    if given and not tables:
+        raise InputError(
+            f"--{given[0]} is for tables, but none was given; use `fivo data check my.csv --{given[0]} ...`."
+        )
+    for table in tables:
+        show_table(table, **columns)
+    if tables and len(tables) == len(names):
+        return
+    names = tuple(name for name in names if name not in tables)
 
     if source is not None and "timit" not in names:
         raise InputError(
@@ -75,11 +105,12 @@ def check(
 
 
 def _timit_problems(source: Path | None, data_dir: Path | None) -> list[str]:
-    from fivo.data import check_timit
+    from fivo.data import Speech, check_timit
 
     outcome = check_timit(source, data_dir=data_dir)
-    if outcome.dataset is not None and outcome.dataset.scaling is not None:
-        scaling = outcome.dataset.scaling
+    sound = None if outcome.dataset is None else outcome.dataset.sound
+    if outcome.dataset is not None and isinstance(sound, Speech) and sound.scaling is not None:
+        scaling = sound.scaling
         say(
             f"timit: the released split ({_shown(outcome.dataset.counts)}), training mean {scaling.mean:.6f}, "
             f"standard deviation {scaling.deviation:.6f}" + ("" if outcome.differences else ": good")

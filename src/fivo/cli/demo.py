@@ -42,6 +42,7 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
     """Train with each bound; print the test bounds, and leave a plot of the runs and a piece of music."""
     import msgspec
 
+    from fivo.data import Music
     from fivo.files import write_atomically
     from fivo.report import plot_training, write_figure, write_midi, write_pianoroll, write_wav
 
@@ -56,7 +57,7 @@ def compare(data: "Dataset", out: Path, settings: dict[str, Any]) -> None:
         write_figure((out / "bounds").with_suffix(suffix), figure)
     write_atomically(out / "bounds.json", msgspec.json.format(msgspec.json.encode(results)))
     piece = runs["fivo"].sample(LENGTH, seed=settings["seed"]).astype("uint8")
-    steps_per_quarter = max(1, round(data.steps_per_quarter or 1))
+    steps_per_quarter = max(1, round(data.sound.steps_per_quarter)) if isinstance(data.sound, Music) else 1
     write_midi(out / "piece.mid", piece, steps_per_quarter=steps_per_quarter)
     write_wav(out / "piece.wav", piece, steps_per_quarter=steps_per_quarter)
     write_pianoroll(out / "piece.png", piece)

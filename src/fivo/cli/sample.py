@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-    from fivo.data import Dataset
+    from fivo.data import Dataset, Music, Speech
 
 SUFFIXES = {"pianoroll": (".mid", ".midi"), "waveform": (".wav",)}
 
@@ -53,6 +53,7 @@ def sample(
     from fivo._run import open_run
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
+    from fivo.data import Music
     from fivo.errors import InputError
     from fivo.extras import require
 
@@ -63,6 +64,8 @@ def sample(
     compilation_cache()
     trained = open_run(run, model=None if model is None else imported(model), data_dir=data_dir)
     kind = trained.dataset.kind
+    if kind not in SUFFIXES:
+        raise InputError(f"{str(run)!r} was trained on {kind}, but only music and speech can be sampled to a file.")
     if out.suffix not in SUFFIXES[kind]:
         raise InputError(
             f"--out must end in {SUFFIXES[kind][0]}, as {str(run)!r} was trained on {kind} data, got {str(out)!r}."
@@ -73,37 +76,39 @@ def sample(
     given = None if prefix is None else _prefix(prefix, prefix_length, trained.dataset)
     new = trained.sample(length, seed=seed, prefix=given)
     frames = new if given is None else np.concatenate([given, new])
-    if kind == "pianoroll":
-        _write_music(out, np.asarray(frames, np.uint8), trained.dataset, tempo, 0 if given is None else len(given))
-    else:
-        _write_speech(out, frames, trained.dataset)
+    sound = trained.dataset.sound
+    if isinstance(sound, Music):
+        _write_music(out, np.asarray(frames, np.uint8), sound, tempo, 0 if given is None else len(given))
+    elif sound is not None:
+        _write_speech(out, frames, sound)
 
 
-def _write_music(out: Path, piece: "np.ndarray", dataset: "Dataset", tempo: int, prefix: int) -> None:
+def _write_music(out: Path, piece: "np.ndarray", sound: "Music", tempo: int, prefix: int) -> None:
     from fivo._terminal.output import say
     from fivo.report import write_midi, write_pianoroll, write_wav
 
-    steps = max(1, round(dataset.steps_per_quarter or 1))
+    steps = max(1, round(sound.steps_per_quarter))
     write_midi(out, piece, steps_per_quarter=steps, tempo=tempo)
     write_wav(out.with_suffix(".wav"), piece, steps_per_quarter=steps, tempo=tempo)
     write_pianoroll(out.with_suffix(".png"), piece, prefix=prefix)
     say(f"wrote {out}, {out.with_suffix('.wav')} and {out.with_suffix('.png')}: {len(piece)} steps")
 
 
-def _write_speech(out: Path, frames: "np.ndarray", dataset: "Dataset") -> None:
+def _write_speech(out: Path, frames: "np.ndarray", sound: "Speech") -> None:
     from fivo._terminal.output import say
     from fivo.data import Scaling, as_samples
     from fivo.report import write_samples
 
-    samples = as_samples(frames, dataset.scaling or Scaling(0.0, 1.0))
+    samples = as_samples(frames, sound.scaling or Scaling(0.0, 1.0))
     # What was recorded as the 16-bit sample k is written as k.
-    write_samples(out, samples / 32767, dataset.sample_rate)
+    write_samples(out, samples / 32767, sound.sample_rate)
     clipped = int((abs(samples) > 32767).sum())
     note = f", {clipped} samples clipped" if clipped else ""
-    say(f"wrote {out}: {len(frames)} frames, {len(samples) / dataset.sample_rate:.2f} s{note}")
+    say(f"wrote {out}: {len(frames)} frames, {len(samples) / sound.sample_rate:.2f} s{note}")
 
 
 def _prefix(prefix: str, length: int | None, dataset: "Dataset") -> "np.ndarray":
+    from fivo.data import Music
     from fivo.errors import InputError
 
     split, _, index = prefix.partition(":")
@@ -113,19 +118,19 @@ def _prefix(prefix: str, length: int | None, dataset: "Dataset") -> "np.ndarray"
             raise InputError(f"--prefix {prefix!r} does not exist: {split} has sequences 0 to {len(pieces) - 1}.")
         frames = pieces[int(index)]
     elif Path(prefix).exists():
-        frames = _read(Path(prefix), dataset)
+        frames = _read(Path(prefix), dataset.sound)
     else:
-        what = "a MIDI file" if dataset.kind == "pianoroll" else "a recording"
+        what = "a MIDI file" if isinstance(dataset.sound, Music) else "a recording"
         raise InputError(f"--prefix must be SPLIT:INDEX (such as test:3) or {what}, got {prefix!r}.")
     if length is not None and not 1 <= length <= len(frames):
         raise InputError(f"--prefix-length must be 1 to {len(frames)}, got {length}.")
     return frames[:length]
 
 
-def _read(path: Path, dataset: "Dataset") -> "np.ndarray":
-    from fivo.data import Scaling, as_frames, read_at_rate, read_midi
+def _read(path: Path, sound: "Music | Speech | None") -> "np.ndarray":
+    from fivo.data import Scaling, Speech, as_frames, read_at_rate, read_midi
 
-    if dataset.kind == "pianoroll":
-        return read_midi(path, steps_per_quarter=dataset.steps_per_quarter or 1)
-    samples = read_at_rate(path, dataset.sample_rate, resample=True).samples
-    return as_frames(samples, dataset.dimension, dataset.scaling or Scaling(0.0, 1.0))
+    if isinstance(sound, Speech):
+        samples = read_at_rate(path, sound.sample_rate, resample=True).samples
+        return as_frames(samples, sound.frame, sound.scaling or Scaling(0.0, 1.0))
+    return read_midi(path, steps_per_quarter=1 if sound is None else sound.steps_per_quarter)

@@ -4,7 +4,8 @@ from fivo.data.bars import bars, bars_log_likelihood
 from fivo.data.batches import Batches, Slots, evaluation_chunks
 from fivo.data.buckets import choose_padded_lengths
 from fivo.data.checking import Checked, Listed, check, list_datasets
-from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, SPLITS, Dataset, Scaling
+from fivo.data.columns import Column
+from fivo.data.dataset import Dataset
 from fivo.data.fetching import Fetched, fetch
 from fivo.data.loading import find, load
 from fivo.data.midi import read_midi
@@ -12,8 +13,25 @@ from fivo.data.npz import save_npz
 from fivo.data.padding import pad
 from fivo.data.places import search_path
 from fivo.data.registry import KNOWN
+from fivo.data.sound import HIGHEST_NOTE, LOWEST_NOTE, Music, Scaling, Speech
 from fivo.data.speech import TimitCheck, as_frames, as_samples, check_timit, read_at_rate, read_recording
 from fivo.data.speech.timit import NAME as TIMIT
+from fivo.data.splits import SPLITS, Split
+from fivo.data.tables import (
+    ColumnOverview,
+    SplitRule,
+    TableColumn,
+    TableOverview,
+    TableSchema,
+    TableSequences,
+    TimeRule,
+    apply_schema,
+    check_table,
+    is_table,
+    read_table,
+    times_after,
+    write_table,
+)
 
 __all__ = [
     "HIGHEST_NOTE",
@@ -23,28 +41,45 @@ __all__ = [
     "TIMIT",
     "Batches",
     "Checked",
+    "Column",
+    "ColumnOverview",
     "Dataset",
     "Fetched",
     "Listed",
+    "Music",
     "Scaling",
     "Slots",
+    "Speech",
+    "Split",
+    "SplitRule",
+    "TableColumn",
+    "TableOverview",
+    "TableSchema",
+    "TableSequences",
+    "TimeRule",
     "TimitCheck",
+    "apply_schema",
     "as_frames",
     "as_samples",
     "bars",
     "bars_log_likelihood",
     "check",
+    "check_table",
     "check_timit",
     "choose_padded_lengths",
     "evaluation_chunks",
     "fetch",
     "find",
+    "is_table",
     "list_datasets",
     "load",
     "pad",
     "read_at_rate",
     "read_midi",
     "read_recording",
+    "read_table",
     "save_npz",
     "search_path",
+    "times_after",
+    "write_table",
 ]

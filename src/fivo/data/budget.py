@@ -31,6 +31,14 @@ ZIP_MEMBERS = 100
 NPY_HEADER_BYTES = 10_000
 WAV_CHUNKS = 1_000
 NIST_HEADER_BYTES = 1 << 16
+ENTRY_BYTES = 32
+"""What a number of plain arrays takes beside the file's bytes: checked, scaled in double precision, and stored."""
+COLUMN_BYTES = 1_000
+"""What a column takes beside its numbers: a name, a kind, a scale."""
+CELL_BYTES = 24
+"""What a cell of a table takes beside the bytes of its text: a place in a column, and whether it is there."""
+STEP_BYTES = 64
+"""What a step of a series takes beside its numbers: its row, its time, and its place while rows are sorted."""
 SAMPLE_BYTES = 9
 """What a sample of a recording takes beside the file's bytes: decoded, checked, and in its frame."""
 FACTS_BYTES = 1 << 26

@@ -1,4 +1,7 @@
-"""Readers of other packages let whatever a malformed file provokes escape; here it becomes one sentence."""
+"""Readers of other packages let whatever a malformed file provokes escape; here it becomes one sentence.
+
+What a file says is quoted only as printable characters, so that no name or cell of it moves a terminal's cursor.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +20,12 @@ def refusing(where: str, what: str, advice: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise InputError(f"{where} is not a readable {what} ({reason(error)}); {advice}.") from error
+
+
+def shown(text: object) -> str:
+    """A name or a cell of a file as a message quotes it: printable, and not too long."""
+    whole = str(text)
+    return repr(whole if len(whole) <= 60 else whole[:60] + "…")  # `repr` escapes what is not printable
 
 
 def reason(error: object) -> str:

@@ -56,13 +56,13 @@ def checked_frames(sequence: Frames, kind: Kind, dimension: int | None, where: s
         return array
     if kind == "pianoroll" and not _everywhere(array, lambda block: (block == 0) | (block == 1)):
         raise InputError(f"{where} has entries other than 0 and 1; a pianoroll marks the sounding notes with 1.")
-    frames = _frozen(array, DTYPES[kind])
+    frames = frozen(array, DTYPES[kind])
     if kind == "waveform" and not _everywhere(frames.reshape(-1), np.isfinite):
         raise InputError(f"{where} has entries that are not finite; remove or replace them.")
     return frames
 
 
-def _frozen(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def frozen(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A read-only copy, or `array` itself if it can serve as one."""
     if array.dtype == dtype and array.flags.c_contiguous and _is_immutable(array):
         return array

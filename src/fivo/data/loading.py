@@ -20,6 +20,7 @@ from fivo.data.speech.cache import Cutting
 from fivo.data.speech.folder import from_recordings, is_recordings_folder
 from fivo.data.speech.recording import PAPER_RATE
 from fivo.data.speech.recording import SUFFIXES as RECORDING_SUFFIXES
+from fivo.data.tables.reading import is_table
 from fivo.errors import InputError
 
 _FOLDERS = ("", "mat", "pianoroll", "pianoroll/mat", "polyphonic")
@@ -29,7 +30,7 @@ _DEFAULT_STEPS_PER_QUARTER = 2.0
 _PICKLE_MAGIC = b"\x80"
 _PICKLE_SUFFIXES = (".pickle", ".pkl")
 # What people try; whatever else is none of the above is recognised by its content.
-_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".json", ".jsonl", ".xlsx", ".h5", ".hdf5", ".npy")
+_TABLES = (".txt", ".json", ".jsonl", ".xlsx", ".h5", ".hdf5", ".npy")
 _SINGLE_PIECES = (".mid", ".midi", *RECORDING_SUFFIXES)
 
 
@@ -109,6 +110,11 @@ def load(
         return _load_known(entry, path)
     if os.path.isdir(path):
         return _load_folder(path, steps_per_quarter, split_seed, cutting)
+    if os.path.isfile(path) and is_table(path):
+        raise InputError(
+            f"{path} is a table, of which must be said what its columns are; read it with `Dataset.from_table`, and "
+            "see what is in it with `fivo data check`."
+        )
     if os.path.isfile(path) and _base(path).lower().endswith((*_TABLES, *_SINGLE_PIECES)):
         raise _other(path)
     budget = Budget(path)

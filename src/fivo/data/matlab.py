@@ -8,8 +8,9 @@ import hashlib
 import io
 
 from fivo.data.budget import Budget
-from fivo.data.dataset import NOTES, Dataset
+from fivo.data.dataset import Dataset
 from fivo.data.registry import KNOWN
+from fivo.data.sound import NOTES
 from fivo.errors import InputError
 
 _VARIABLES = {"train": "traindata", "valid": "validdata", "test": "testdata"}

@@ -11,10 +11,12 @@ import numpy as np
 
 from fivo.data.budget import MIDI_BYTES, MIDI_NUMBER_BYTES, MIDI_PARSED_BYTES, Budget
 from fivo.data.compression import read_raw
-from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, NOTES, SPLITS, Dataset
+from fivo.data.dataset import Dataset
 from fivo.data.foreign import refusing
 from fivo.data.frames import Frames, checked_positive
 from fivo.data.places import files_below
+from fivo.data.sound import HIGHEST_NOTE, LOWEST_NOTE, NOTES
+from fivo.data.splits import SPLITS
 from fivo.errors import InputError
 from fivo.extras import require
 

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from fivo.data.budget import NOTES_READ, Budget
-from fivo.data.dataset import HIGHEST_NOTE, LOWEST_NOTE, NOTES, SPLITS, Dataset
+from fivo.data.dataset import Dataset
 from fivo.data.frames import Frames
+from fivo.data.sound import HIGHEST_NOTE, LOWEST_NOTE, NOTES
+from fivo.data.splits import SPLITS
 from fivo.data.unpickle import loads
 from fivo.errors import InputError
 

@@ -14,7 +14,7 @@ _SIZE_BYTES = {b"\x01\x00": 2, b"\x02\x00": 4, b"\x03\x00": 4}
 _HEADER = re.compile(
     r"\{\s*'descr':\s*'(?P<dtype>[<>|=]?(?:b1|[iu][1248]|f[248]|U\d{1,3}))',\s*"
     r"'fortran_order':\s*(?P<order>True|False),\s*"
-    r"'shape':\s*\((?P<shape>|\d{1,12},|\d{1,12},\s*\d{1,12},?)\),?\s*\}\s*"
+    r"'shape':\s*\((?P<shape>|\d{1,12},|\d{1,12}(?:,\s*\d{1,12}){1,2},?)\),?\s*\}\s*"
 )
 _CHUNK = 1 << 20
 
@@ -44,7 +44,7 @@ def read_header(file: io.BufferedIOBase) -> Header:
     # numpy evaluates this text as Python; what is wanted of it needs no more than a pattern.
     match = _HEADER.fullmatch(file.read(size).decode("latin1"))
     if match is None:
-        raise ValueError("an array does not hold plain numbers of one or two dimensions")
+        raise ValueError("an array does not hold plain numbers of at most three dimensions")
     shape = tuple(int(extent) for extent in match["shape"].replace(",", " ").split())
     return Header(shape, "F" if match["order"] == "True" else "C", np.dtype(match["dtype"]))
 

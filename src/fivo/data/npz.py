@@ -1,15 +1,15 @@
-"""The package's own format: one .npz with the frames of each split end to end, and their lengths.
+"""The package's own format: one .npz with the frames of each split, and how long its sequences are.
 
 | key | content |
 |---|---|
-| `train`, `valid`, `test` | the frames of all sequences, one after the other: `[frames, D]` numbers |
+| `train`, `valid`, `test` | numbers: the frames of all sequences end to end `[frames, D]`, or `[N, T, D]` |
 | `train_lengths`, `valid_lengths`, `test_lengths` | the length of each sequence, integers |
-| `kind` | `pianoroll` (the default) or `waveform` |
-| `steps_per_quarter` | frames to the quarter note; 2 by default for a pianoroll |
-| `step_seconds` | how long a frame sounds; needed for a waveform |
-| `mean`, `deviation` | what a waveform was standardised with, if it was |
+| `kind` | `pianoroll`, `waveform` or `columns`; without it, frames of 88 columns, or packed ones, are a pianoroll |
 
-A pianoroll may be bit-packed: its 88 columns become the 11 bytes of `numpy.packbits(frames, axis=1)`.
+A pianoroll may have `steps_per_quarter` (frames to the quarter note; 2 by default) and may be bit-packed: its 88
+columns become the 11 bytes of `numpy.packbits(frames, axis=1)`. A waveform needs `step_seconds` (how long a frame
+sounds) and has `mean` and `deviation` if it was standardised with them. What else `columns` may have is in
+`fivo.data.npz_columns`.
 """
 
 import io
@@ -23,10 +23,13 @@ from typing import Any, cast
 import numpy as np
 
 from fivo.data.budget import ZIP_MEMBERS, Budget
-from fivo.data.dataset import NOTES, SPLITS, Dataset, Scaling
+from fivo.data.dataset import Dataset
 from fivo.data.foreign import refusing
 from fivo.data.frames import DTYPES, Frames, Kind, checked_kind, checked_positive
 from fivo.data.npy import read_array
+from fivo.data.npz_columns import COLUMNS_KEYS, columns_arrays, from_columns_arrays
+from fivo.data.sound import NOTES, Music, Scaling, Speech
+from fivo.data.splits import SPLITS
 from fivo.errors import InputError
 from fivo.files import replacing
 
@@ -39,17 +42,7 @@ _DIRECTORY_ENTRY = b"PK\x01\x02"
 
 def save_npz(dataset: Dataset, path: str | Path) -> None:
     """Writes a dataset for `load`; equal datasets give equal bytes."""
-    arrays: dict[str, np.ndarray] = {}
-    for split in SPLITS:
-        frames = np.concatenate(dataset.splits[split])
-        arrays[split] = np.packbits(frames, axis=1) if dataset.kind == "pianoroll" else frames
-        arrays[f"{split}_lengths"] = dataset.lengths(split).astype(np.int32)
-    arrays["kind"] = np.array(dataset.kind)
-    arrays["step_seconds"] = np.array(dataset.step_seconds)
-    if dataset.steps_per_quarter is not None:
-        arrays["steps_per_quarter"] = np.array(dataset.steps_per_quarter, dtype=np.float64)
-    if dataset.scaling is not None:
-        arrays |= {"mean": np.array(dataset.scaling.mean), "deviation": np.array(dataset.scaling.deviation)}
+    arrays = columns_arrays(dataset) if dataset.sound is None else _sound_arrays(dataset, dataset.sound)
     # Written member by member, because numpy.savez does not promise the same bytes twice.
     with replacing(Path(path)) as file, zipfile.ZipFile(file, "w") as archive:
         for key, array in arrays.items():
@@ -61,11 +54,30 @@ def save_npz(dataset: Dataset, path: str | Path) -> None:
             archive.writestr(member, content.getvalue(), compresslevel=9)
 
 
+def _sound_arrays(dataset: Dataset, sound: Music | Speech) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = {}
+    for split in SPLITS:
+        frames = np.concatenate(dataset.splits[split].sequences)
+        arrays[split] = np.packbits(frames, axis=1) if isinstance(sound, Music) else frames
+        arrays[f"{split}_lengths"] = dataset.lengths(split).astype(np.int32)
+    arrays["kind"] = np.array(dataset.kind)
+    arrays["step_seconds"] = np.array(sound.step_seconds)
+    if isinstance(sound, Music):
+        arrays["steps_per_quarter"] = np.array(sound.steps_per_quarter, dtype=np.float64)
+    elif sound.scaling is not None:
+        arrays |= {"mean": np.array(sound.scaling.mean), "deviation": np.array(sound.scaling.deviation)}
+    return arrays
+
+
 def from_npz(content: bytes, name: str, steps_per_quarter: float | int | None, budget: Budget) -> Dataset:
     """Reads a whole .npz; `steps_per_quarter` serves a file that does not say it itself."""
     where = budget.where
     arrays = _arrays(content, budget)
-    kind = checked_kind(_scalar(arrays, "kind", where, "U") or "pianoroll", where)
+    kind = _scalar(arrays, "kind", where, "U") or ("pianoroll" if _looks_like_music(arrays) else "columns")
+    _check_keys(list(arrays), kind, where)
+    if kind == "columns":
+        return from_columns_arrays(arrays, name, budget)
+    kind = checked_kind(kind, where)
     stated, seconds = (_scalar(arrays, key, where, "iuf") for key in ("steps_per_quarter", "step_seconds"))
     for key, value in (("steps_per_quarter", stated), ("step_seconds", seconds)):
         if value is not None:
@@ -84,10 +96,10 @@ def from_npz(content: bytes, name: str, steps_per_quarter: float | int | None, b
         raise InputError(f"{where} holds a {kind} without `step_seconds`; add how long a frame sounds.")
     mean, deviation = (_scalar(arrays, key, where, "f") for key in ("mean", "deviation"))
     if mean is None and deviation is None:
-        return Dataset(name, kind, splits, seconds)
+        return Dataset.waveform(name, splits, seconds)
     if mean is None or deviation is None or not (math.isfinite(mean) and 0 < deviation < math.inf):
         raise InputError(f"{where} has the mean {mean} and the deviation {deviation}; give both, the second positive.")
-    return Dataset(name, kind, splits, seconds, scaling=Scaling(mean, deviation))
+    return Dataset.waveform(name, splits, seconds, Scaling(mean, deviation))
 
 
 def _arrays(content: bytes, budget: Budget) -> dict[str, np.ndarray]:
@@ -97,19 +109,34 @@ def _arrays(content: bytes, budget: Budget) -> dict[str, np.ndarray]:
     with refusing(where, ".npz", _ADVICE), zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = archive.infolist()
         keys = [member.filename.removesuffix(".npy") for member in members]
-        _check_keys(keys, where)
+        if len(keys) > len(set(keys)):
+            raise InputError(f"{where} has an array twice; get a fresh copy.")
+        unknown = sorted(set(keys) - _REQUIRED - _OPTIONAL - COLUMNS_KEYS)
+        if unknown:
+            known = ", ".join(sorted(_REQUIRED | _OPTIONAL | COLUMNS_KEYS))
+            raise InputError(f"{where} has an unknown array {unknown[0]!r:.60}; it may have {known}.")
         return {key: _array(archive, member, budget) for key, member in zip(keys, members, strict=True)}
 
 
-def _check_keys(keys: list[str], where: str) -> None:
-    missing, unknown = sorted(_REQUIRED - set(keys)), sorted(set(keys) - _REQUIRED - _OPTIONAL)
-    if missing or unknown:
-        problem = f"has no array {missing[0]}" if missing else f"has an unknown array {unknown[0]!r:.60}"
+def _looks_like_music(arrays: dict[str, np.ndarray]) -> bool:
+    """Whether a file that does not say its kind has frames of a piano's notes, or packed ones, and nothing else."""
+    frames = [arrays[split] for split in SPLITS if split in arrays]
+    if not arrays.keys() <= _REQUIRED | _OPTIONAL or any(array.ndim == 3 for array in frames):
+        return False
+    flat = [array for array in frames if array.ndim == 2]
+    packed = any(array.shape[1] == _PACKED and array.dtype == np.uint8 for array in flat)
+    return packed or any(array.shape[1] == NOTES for array in flat)
+
+
+def _check_keys(keys: list[str], kind: str, where: str) -> None:
+    required = {"train"} if kind == "columns" else _REQUIRED
+    optional = COLUMNS_KEYS if kind == "columns" else _OPTIONAL
+    missing, others = sorted(required - set(keys)), sorted(set(keys) - required - optional)
+    if missing or others:
+        problem = f"has no array {missing[0]}" if missing else f"has an array {others[0]} that a {kind} does not have"
         raise InputError(
-            f"{where} {problem}; it needs {', '.join(sorted(_REQUIRED))} and may have {', '.join(sorted(_OPTIONAL))}."
+            f"{where} {problem}; it needs {', '.join(sorted(required))} and may have {', '.join(sorted(optional))}."
         )
-    if len(keys) > len(set(keys)):
-        raise InputError(f"{where} has an array twice; get a fresh copy.")
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> np.ndarray:

@@ -7,7 +7,8 @@ shipped with the package.
 import dataclasses
 import difflib
 
-from fivo.data.dataset import SPLITS, Dataset
+from fivo.data.dataset import Dataset
+from fivo.data.splits import SPLITS
 from fivo.errors import InputError
 
 _SOURCE = "https://raw.githubusercontent.com/pyro-ppl/datasets/a32915c210878a1d4a36adcdc7d3448f89d5e4ee/polyphonic"

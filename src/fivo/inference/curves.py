@@ -46,12 +46,12 @@ class Curves:
         sequences: int = 0,
     ) -> None:
         self.split = split
-        self.frames = dataset.splits[split][: sequences or None]
-        self.lengths = dataset.lengths(split)[: sequences or None]
+        self.frames = dataset.split(split)[: sequences or None]
+        self.lengths = self.frames.scored_lengths
         self.scores = {name: build_bound(name, particles, settings.bound) for name in bounds}
         if kl:
             self.scores["kl"] = UnresampledKL(particles)
-        self.plan = scoring_plan(self.lengths, particles, passes=PASSES)
+        self.plan = scoring_plan(self.frames.lengths, particles, passes=PASSES)
 
     def __call__(self, model: SequenceModel) -> dict[str, float]:
         """The scores of a model; the same random numbers every time."""

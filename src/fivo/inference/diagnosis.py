@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from fivo._scoring import compiler_options, device_batch, scoring_plan
+from fivo._scoring import compiler_options, device_batch, scoring_plan, weights_dtype
 from fivo.batch import Batch
 from fivo.bounds import sandwich
 from fivo.data import SPLITS
@@ -109,7 +109,7 @@ def _on_data(
     for repeat in range(repeats):
         sequence_keys = jax.random.split(jax.random.fold_in(key, repeat), len(sequences))
         for indices, padded_length in scoring_plan(lengths, num_particles, passes=repeats):
-            batch = device_batch(sequences, indices, padded_length)
+            batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
             seen = _filtered()(pf, model, batch, sequence_keys[np.maximum(indices, 0)])
             real = indices >= 0
             log_evidence[repeat, indices[real]] = np.asarray(seen["log_evidence"])[real]

@@ -66,8 +66,8 @@ def evaluate(
         bounds = {name: build_bound(name, particles, chosen, resampling=scheme) for name in names}
         if isinstance(chosen, OwnBound) and own is not None:
             bounds = {chosen.bound_name: own, **bounds}
-    sequences, lengths = run.dataset.splits[split], run.dataset.lengths(split)
-    plan = scoring_plan(lengths, particles, passes=repeats, batch_size=batch_size)
+    sequences, lengths = run.dataset.split(split), run.dataset.scored_lengths(split)
+    plan = scoring_plan(sequences.lengths, particles, passes=repeats, batch_size=batch_size)
     results: dict[str, BoundScore] = {}
     for name, bound in bounds.items():
         draws = np.zeros((repeats, len(sequences)))
@@ -79,7 +79,7 @@ def evaluate(
 
             draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance)
         _check_finite(draws, name, split)
-        offset = float(run.dataset.raw_data_offsets(split).mean()) if run.dataset.scaling is not None else None
+        offset = float(run.dataset.raw_data_offsets(split).mean()) if run.dataset.is_scaled else None
         results[name] = _summary(draws, lengths, offset, per_sequence)
     reported = _reported(run, results)
     return Score(

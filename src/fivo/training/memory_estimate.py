@@ -43,8 +43,10 @@ def check_memory(settings: Settings, dataset: Dataset) -> None:
 
 def estimate_memory(settings: Settings, dataset: Dataset) -> int:
     """Bytes of the model, the optimizer and one step, estimated from below; nothing is allocated."""
-    emission = build_emission(dataset)
-    model = eqx.filter_eval_shape(lambda key: model_with(emission, settings, key=key), jax.random.key(0))
+    emission, inputs = build_emission(dataset), len(dataset.input_columns)
+    model = eqx.filter_eval_shape(
+        lambda key: model_with(emission, settings, num_inputs=inputs, key=key), jax.random.key(0)
+    )
     leaves = (leaf for leaf in jax.tree.leaves(model) if hasattr(leaf, "shape"))
     parameters = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
     longest = int(dataset.lengths("train").max())

@@ -9,7 +9,7 @@ import jax
 import msgspec
 
 from fivo import serialization
-from fivo._scoring import device_batch, nats_per_step, score, scoring_plan
+from fivo._scoring import device_batch, nats_per_step, score, scoring_plan, weights_dtype
 from fivo.batch import Batch
 from fivo.data import Batches, Dataset
 from fivo.errors import InputError
@@ -48,6 +48,7 @@ class Session:
         self.progress = Progress()
         self.saved_step = 0
         self.batches = micro_batches(plan.settings, plan.dataset)
+        self.dtype = weights_dtype(plan.model)
         particles = validation_particles(plan.settings)
         self.validation_plan = scoring_plan(plan.dataset.lengths("valid"), particles, passes=PASSES)
 
@@ -65,7 +66,7 @@ class Session:
         """The micro-batches of a step."""
         per_step = self.plan.settings.sequences_per_step // self.batches.batch_size
         chosen = (self.batches[step * per_step + i] for i in range(per_step))
-        return [device_batch(self.dataset.splits["train"], indices, length) for indices, length in chosen]
+        return [device_batch(self.dataset.splits["train"], indices, length, self.dtype) for indices, length in chosen]
 
     def validate(self) -> float:
         """The run's own bound on the validation split, noted if it is the best so far."""
@@ -81,7 +82,7 @@ class Session:
             self.validation_plan,
             key=self.validation_key,
         )
-        value = nats_per_step(values, self.dataset.lengths("valid"))
+        value = nats_per_step(values, self.dataset.scored_lengths("valid"))
         if not math.isfinite(value):
             raise self.failure("validation bound", self.progress.step)
         if self.progress.best_validation is None or value > self.progress.best_validation:

@@ -41,7 +41,7 @@ def test_the_second_time_nothing_is_decoded(folder, tmp_path, decoded):
     decoded.clear()
     second = load(folder, frame=FRAME)
     assert not decoded
-    assert second.scaling == first.scaling
+    assert second.sound == first.sound
     assert len(entries(tmp_path)) == 2
     frames = second.splits["train"][0]
     assert isinstance(frames, np.memmap)

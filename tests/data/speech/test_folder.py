@@ -31,7 +31,7 @@ def test_sub_folders_are_the_splits(tmp_path):
     dataset = load(tmp_path)
     assert dataset.kind == "waveform"
     assert dataset.counts == {"train": (2, 4), "valid": (1, 2), "test": (2, 4)}
-    assert (dataset.dimension, dataset.sample_rate, dataset.step_seconds) == (200, 16_000, 0.0125)
+    assert (dataset.dimension, dataset.sound.sample_rate, dataset.sound.step_seconds) == (200, 16_000, 0.0125)
 
 
 def test_frames_are_standardised_and_the_last_is_filled_with_zeros(tmp_path):
@@ -40,13 +40,13 @@ def test_frames_are_standardised_and_the_last_is_filled_with_zeros(tmp_path):
         write(tmp_path / split / f"{count}.wav", riff(samples[count]))
     dataset = load(tmp_path, frame=FRAME)
     training = np.concatenate([samples[45], samples[61]]).astype(np.float64)
-    assert dataset.scaling.mean == pytest.approx(training.mean(), rel=1e-12)
-    assert dataset.scaling.deviation == pytest.approx(training.std(), rel=1e-12)
+    assert dataset.sound.scaling.mean == pytest.approx(training.mean(), rel=1e-12)
+    assert dataset.sound.scaling.deviation == pytest.approx(training.std(), rel=1e-12)
     frames = dataset.splits["test"][0]
     assert frames.shape == (1, FRAME)
     np.testing.assert_allclose(frames[0, :7], (samples[7] - training.mean()) / training.std(), rtol=1e-5)
     assert (frames[0, 7:] == 0).all()
-    back = dataset.scaling.restore(dataset.splits["train"][0].reshape(-1))
+    back = dataset.sound.scaling.restore(dataset.splits["train"][0].reshape(-1))
     np.testing.assert_array_equal(np.rint(back[:45]), samples[45])
 
 
@@ -85,7 +85,7 @@ def test_other_rates_are_named_or_converted(tmp_path):
 def test_a_rate_of_ones_own(tmp_path):
     for number in range(3):
         write(tmp_path / f"{number}.wav", riff(noise(25, number), rate=8_000))
-    assert load(tmp_path, frame=FRAME, rate=8_000).sample_rate == 8_000
+    assert load(tmp_path, frame=FRAME, rate=8_000).sound.sample_rate == 8_000
 
 
 def test_silence_is_data_but_nothing_else_than_silence_is_not(tmp_path):

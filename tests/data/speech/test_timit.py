@@ -67,7 +67,7 @@ def test_the_released_split(tree):
     at = names("train").index("DR1/FKFB0/SX438.WAV")
     samples = noise(3 + at % 5, at)
     frames = outcome.dataset.splits["valid"][0]
-    np.testing.assert_array_equal(np.rint(outcome.dataset.scaling.restore(frames[0, : len(samples)])), samples)
+    np.testing.assert_array_equal(np.rint(outcome.dataset.sound.scaling.restore(frames[0, : len(samples)])), samples)
     assert (frames[0, len(samples) :] == 0).all()
 
 

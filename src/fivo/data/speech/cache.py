@@ -18,11 +18,14 @@ import numpy as np
 
 from fivo.data.budget import FACTS_BYTES, Budget
 from fivo.data.compression import open_regular, read_raw
-from fivo.data.dataset import SPLITS, Dataset, Scaling
+from fivo.data.dataset import Dataset
+from fivo.data.fingerprint import fingerprint_part, fingerprint_start
 from fivo.data.npy import read_header
 from fivo.data.places import cache_dir
+from fivo.data.sound import Scaling
 from fivo.data.speech.framing import SampleMoments, as_frames, num_frames
 from fivo.data.speech.recording import at_rate, decode
+from fivo.data.splits import SPLITS
 from fivo.errors import InputError
 from fivo.files import replacing, write_atomically
 
@@ -75,7 +78,7 @@ def cached_dataset(name: str, files: Mapping[str, Sequence[Path]], cutting: Cutt
     pieces = iter([frames[begin:end] for begin, end in pairwise(ends)])
     splits = {split: tuple(next(pieces) for _ in facts.lengths[split]) for split in SPLITS}
     scaling = Scaling(facts.mean, facts.deviation)
-    dataset = Dataset(name, "waveform", splits, cutting.frame / cutting.rate, scaling=scaling)
+    dataset = Dataset.waveform(name, splits, cutting.frame / cutting.rate, scaling)
     # Known since the frames were written: computing them would read every page of the map.
     vars(dataset).update(fingerprint=facts.fingerprint, train_mean=np.asarray(facts.train_mean))
     return dataset
@@ -120,13 +123,13 @@ class _Entry:
                     moments.add(samples)
         scaling = moments.scaling(name)
         shape = (sum(map(sum, lengths.values())), cutting.frame)
-        digest = hashlib.sha256(Dataset.fingerprint_start("waveform", cutting.frame))
+        digest = hashlib.sha256(fingerprint_start("waveform", cutting.frame))
         mean = np.zeros(cutting.frame)
         with replacing(self.frames) as file:
             header = {"descr": "<f4", "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(file, header)
             for split in SPLITS:
-                digest.update(Dataset.fingerprint_part(split, lengths[split]))
+                digest.update(fingerprint_part(split, lengths[split]))
                 for path in files[split]:
                     frames = as_frames(_samples(path, cutting), cutting.frame, scaling).astype("<f4", copy=False)
                     digest.update(frames.reshape(-1).data)

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from fivo.data.budget import Budget
-from fivo.data.dataset import SPLITS, Dataset
+from fivo.data.dataset import Dataset
 from fivo.data.places import files_below, walk_files
 from fivo.data.speech.cache import Cutting, cached_dataset
 from fivo.data.speech.recording import SUFFIXES
+from fivo.data.splits import SPLITS
 from fivo.errors import InputError
 
 HELD_OUT = 0.1

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
-from fivo.data.dataset import Scaling
+from fivo.data.sound import Scaling
 from fivo.errors import InputError
 
 _BLOCK = 1 << 22

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from fivo.data.dataset import Dataset, Scaling
+from fivo.data.dataset import Dataset
 from fivo.data.places import expanded, search_path
+from fivo.data.sound import Scaling, Speech
 from fivo.data.speech.cache import Cutting, cached_dataset
 from fivo.data.speech.recording import PAPER_RATE
 from fivo.errors import InputError
@@ -88,7 +89,9 @@ def check_timit(folder: str | Path | None = None, *, data_dir: str | Path | None
     if differences:
         return TimitCheck(place, None, tuple(differences))
     dataset = cached_dataset(NAME, files, Cutting(FRAME, PAPER_RATE, resample=False))
-    return TimitCheck(place, dataset, tuple(_unexpected(dataset.scaling)))
+    return TimitCheck(
+        place, dataset, tuple(_unexpected(dataset.sound.scaling if isinstance(dataset.sound, Speech) else None))
+    )
 
 
 def released_order(names: list[str]) -> list[str]:

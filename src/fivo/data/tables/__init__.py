@@ -1,0 +1,24 @@
+"""Tables: read, laid out as series, split, described, applied again, and written. polars is imported only when used."""
+
+from fivo.data.tables.layout import times_after
+from fivo.data.tables.overview import ColumnOverview, TableOverview, check_table
+from fivo.data.tables.reading import is_table, read_table
+from fivo.data.tables.schema import SplitRule, TableColumn, TableSchema, TimeRule
+from fivo.data.tables.sequences import TableSequences, apply_schema
+from fivo.data.tables.writing import write_table
+
+__all__ = [
+    "ColumnOverview",
+    "SplitRule",
+    "TableColumn",
+    "TableOverview",
+    "TableSchema",
+    "TableSequences",
+    "TimeRule",
+    "apply_schema",
+    "check_table",
+    "is_table",
+    "read_table",
+    "times_after",
+    "write_table",
+]
