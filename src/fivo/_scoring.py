@@ -13,10 +13,9 @@ from jaxtyping import Array, Float, Int, Key, Shaped
 from numpy.typing import DTypeLike
 
 from fivo.batch import Batch
-from fivo.bounds import Bound, BoundInfo
+from fivo.bounds import Bound
 from fivo.data import Slots, Split, evaluation_chunks, pad
 from fivo.data.buckets import MAX_BUCKETS, best_buckets, bucket_of
-from fivo.errors import InputError
 from fivo.models import SequenceModel
 
 CPU_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 2}
@@ -64,7 +63,9 @@ def score(
     for indices, padded_length in plan:
         batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
         chosen = np.maximum(indices, 0)
-        log_evidence = _compiled()(bound, model, batch, keys[chosen], None if starts is None else starts[chosen])
+        log_evidence = _compiled()(
+            bound, model, batch, keys[chosen], None if starts is None else jnp.asarray(starts[chosen], jnp.int32)
+        )
         real = indices >= 0
         values[indices[real]] = np.asarray(log_evidence)[real]
         done += int(real.sum())
@@ -109,17 +110,22 @@ def _score(
     keys: Key[Array, " batch"],
     starts: Int[Array, " batch"] | None,
 ) -> Float[Array, " batch"]:
-    result = bound(model, batch, key=keys)
+    whole = _evidence(bound, model, batch, keys)
     if starts is None:
-        return evidence_of(result)
-    info = getattr(result, "info", None)
-    if not isinstance(info, BoundInfo) or info.log_increments.shape != batch.observations.shape[:2]:
-        raise InputError(
-            "the objective must give log p-hat step by step (`info.log_increments`) where sequences begin with context "
-            "that is not scored; split the data by series, or give a `validation` bound such as FIVO."
-        )
-    scored = jnp.arange(info.log_increments.shape[1])[None, :] >= starts[:, None]
-    return jnp.sum(jnp.where(scored, info.log_increments, 0), axis=1)
+        return whole
+    # With the same keys, what a bound draws for the context cancels. Not all bounds are sums of increments.
+    return whole - _evidence(bound, model, eqx.tree_at(lambda b: b.lengths, batch, starts), keys)
+
+
+def _evidence(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> Float[Array, " batch"]:
+    if type(bound).__module__.partition(".")[0] == "fivo":  # ours take a key for every sequence
+        return evidence_of(bound(model, batch, key=keys))
+
+    def alone(sequence: Batch, key: Key[Array, ""]) -> Float[Array, ""]:
+        """One sequence as a batch with one key, as a bound of the user's is trained with."""
+        return evidence_of(bound(model, jax.tree.map(lambda leaf: leaf[None], sequence), key=key))[0]
+
+    return jax.vmap(alone)(batch, keys)
 
 
 @cache

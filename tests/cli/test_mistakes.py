@@ -29,8 +29,8 @@ MISTAKES = {
     "no module to import": (["fit", "--out", "x", "--model", "nowhere:make"], ["nowhere:make", "'nowhere'"]),
     "nothing to import": (["fit", "--out", "x", "--model", "json:make"], ["'json'", "'make'"]),
     "half a name to import": (["fit", "--out", "x", "--bound", ":make"], ["package.module:object", ":make"]),
-    "a function that makes no model": (["fit", "--out", "x", "--model", "json:JSONDecoder"], ["SequenceModel"]),
-    "a bound that cannot be called": (["fit", "--out", "x", "--bound", "json:__name__"], ["callable", "'json'"]),
+    "a function that makes no model": (["fit", "--out", "x", "--model", "builtins:repr"], ["repr", "SequenceModel"]),
+    "a bound that cannot be called": (["fit", "--out", "x", "--bound", "math:pi"], ["callable", "3.14"]),
     "a setting of another bound": (["fit", "--out", "x", "--bound", "iwae", "--resampling", "soft"], ["resampling"]),
     "a bad configuration": (["fit", "--out", "x", "--config", "bad.toml"], ["'layers'"]),
     "a pickle that calls": (["fit", "bomb.pickle", "--out", "x"], ["bomb.pickle"]),
@@ -80,10 +80,10 @@ def test_a_stop_by_hand_is_one_sentence(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "first", "names"),
     [
-        (["trian"], "train", 10),
-        (["compare"], "compare-gradients", 10),
+        (["trian"], "train", 11),
+        (["compare"], "compare-gradients", 11),
         (["data", "chek"], "check", 3),
-        (["xyzzy"], None, 10),
+        (["xyzzy"], None, 11),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

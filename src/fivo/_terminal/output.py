@@ -1,6 +1,7 @@
 """Everything printed goes through here: names of files cannot steer a terminal, and no terminal is too plain."""
 
 import codecs
+import json
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -36,6 +37,13 @@ def printable(text: str) -> str:
 def say(text: str) -> None:
     """Print a line to standard output."""
     print(printable(text))
+
+
+def say_json(value: object) -> None:
+    """Print what msgspec can encode as one line of JSON in ASCII, which `printable` leaves as it is."""
+    import msgspec
+
+    print(json.dumps(msgspec.json.decode(msgspec.json.encode(value))))
 
 
 def say_lines(text: str) -> None:

@@ -53,10 +53,8 @@ def diagnose(
     data_dir
         Where to look for datasets first.
     """
-    import msgspec
-
     from fivo._run import open_run
-    from fivo._terminal.output import say
+    from fivo._terminal.output import say_json
     from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
@@ -90,7 +88,7 @@ def diagnose(
         for suffix in (".svg", ".png"):
             write_figure(folder / f"{name}{suffix}", figure)
     if as_json:
-        say(msgspec.json.encode(result).decode())
+        say_json(result)
     else:
         _print(result, folder)
 

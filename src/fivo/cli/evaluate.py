@@ -59,7 +59,7 @@ def evaluate(
     import msgspec
 
     from fivo._run import open_run
-    from fivo._terminal.output import say
+    from fivo._terminal.output import say_json
     from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
@@ -93,7 +93,7 @@ def evaluate(
         if baseline is not None:
             result = msgspec.structs.replace(result, relative=difference(result, baseline, str(relative_to)))
     if as_json:
-        say(msgspec.json.encode(result).decode())
+        say_json(result)
     else:
         print_table(result)
 

@@ -96,6 +96,9 @@ class PlannedRun:
     settings: Settings
     cell: tuple[tuple[str, Any], ...]
 
+    def __hash__(self) -> int:
+        return hash(self.slug)
+
     @property
     def flat(self) -> dict[str, Any]:
         """The settings by the names that the experiment's file has for them."""

@@ -66,6 +66,8 @@ def evaluate(
         bounds = {name: build_bound(name, particles, chosen, resampling=scheme) for name in names}
         if isinstance(chosen, OwnBound) and own is not None:
             bounds = {chosen.bound_name: own, **bounds}
+    if not bounds:
+        raise InputError(f"got bounds none where some of {', '.join(BOUNDS)} were expected.")
     sequences, lengths = run.dataset.split(split), run.dataset.scored_lengths(split)
     plan = scoring_plan(sequences.lengths, particles, passes=repeats, batch_size=batch_size)
     results: dict[str, BoundScore] = {}

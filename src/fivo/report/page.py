@@ -110,7 +110,8 @@ def _distinct(runs: list[RunFiles]) -> list[RunFiles]:
     """The first run of each dataset and bound, then the others."""
     first: dict[tuple[Any, Any], RunFiles] = {}
     for run in runs:
-        first.setdefault((run.config.get("dataset"), run.config.get("bound")), run)
+        data, bound = (run.config.get(section, {}) for section in ("data", "bound"))
+        first.setdefault((data.get("dataset"), bound.get("kind")), run)
     labels = {run.label for run in first.values()}
     return [*first.values(), *(run for run in runs if run.label not in labels)]
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from fivo._scoring import compiler_options, evidence_of
 from fivo.batch import Batch
-from fivo.bounds import Bound, BoundInfo, learned
+from fivo.bounds import Bound, BoundInfo, BoundResult, learned
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.training.groups import (
@@ -145,7 +145,7 @@ class Trainer:
             model = with_parameters(self.template, whole_model({**others, MAIN: main}))
             bound = eqx.combine(main["bound"], memory, self.bound)
             result = bound(model, batch, key=key)
-            following = remembered_of(learned(bound, result, batch))
+            following = remembered_of(learned(bound, result, batch) if isinstance(result, BoundResult) else bound)
             return -jnp.mean(evidence_of(result) / batch.lengths), (summarise(result, batch), following)
 
         gradient, (metrics, following) = jax.grad(loss, has_aux=True)(groups[MAIN])
