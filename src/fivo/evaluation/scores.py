@@ -54,7 +54,7 @@ def evaluate(
 
             draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance)
         _check_finite(draws, name, split)
-        results[name] = _summary(draws, lengths)
+        results[name] = _summary(draws, run.dataset.scored_lengths(split))
         if run.dataset.is_scaled:
             offset = float(run.dataset.raw_data_offsets(split).mean())
             results[name]["raw_nats_per_sequence"] = results[name]["nats_per_sequence"] + offset

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, Shaped
+from jaxtyping import Array, Float, Int, Key, Shaped
 from numpy.typing import DTypeLike
 
 from fivo.batch import Batch
@@ -52,13 +52,18 @@ def score(
     key: Key[Array, ""],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Float[np.ndarray, " sequence"]:
-    """log p̂ of every sequence; the i-th draws from the i-th key, so chunks and padding change nothing but rounding."""
+    """log p̂ of every sequence; the i-th draws from the i-th key, so chunks and padding change nothing but rounding.
+
+    Of a `Split` whose sequences begin with context, it is that of the steps after it, given the context.
+    """
     keys = jax.random.split(key, len(sequences))
+    starts = sequences.starts if isinstance(sequences, Split) else None
     values = np.zeros(len(sequences))
     done = 0
     for indices, padded_length in plan:
         batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
-        log_evidence = _compiled()(bound, model, batch, keys[np.maximum(indices, 0)])
+        begin = None if starts is None else jnp.asarray(np.asarray(starts)[np.maximum(indices, 0)], jnp.int32)
+        log_evidence = _compiled()(bound, model, batch, keys[np.maximum(indices, 0)], begin)
         real = indices >= 0
         values[indices[real]] = np.asarray(log_evidence)[real]
         done += int(real.sum())
@@ -91,11 +96,22 @@ def weights_dtype(model: SequenceModel) -> np.dtype:
     return np.dtype(weights[0].dtype if weights else np.float32)
 
 
-def _score(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> Float[Array, " batch"]:
-    return bound(model, batch, key=keys).log_evidence
+def _score(
+    bound: Bound,
+    model: SequenceModel,
+    batch: Batch,
+    keys: Key[Array, " batch"],
+    starts: Int[Array, " batch"] | None,
+) -> Float[Array, " batch"]:
+    log_evidence = bound(model, batch, key=keys).log_evidence
+    if starts is None:
+        return log_evidence
+    # With the same keys, what a bound draws for the context cancels. Not all bounds are sums of increments.
+    context = eqx.tree_at(lambda b: b.lengths, batch, starts)
+    return log_evidence - bound(model, context, key=keys).log_evidence
 
 
 @cache
-def _compiled() -> Callable[[Bound, SequenceModel, Batch, Key[Array, " batch"]], Float[Array, " batch"]]:
+def _compiled() -> Callable[..., Float[Array, " batch"]]:
     """Made at first use: importing a library must not choose a device."""
     return eqx.filter_jit(_score, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]

@@ -65,7 +65,7 @@ class Session:
             self.validation_plan,
             key=self.validation_key,
         )
-        value = nats_per_step(values, self.dataset.lengths("valid"))
+        value = nats_per_step(values, self.dataset.scored_lengths("valid"))
         if not math.isfinite(value):
             raise self.failure("validation bound", self.progress.step)
         if self.progress.best_validation is None or value > self.progress.best_validation:
