@@ -55,7 +55,10 @@ def score(
     key: Key[Array, ""],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Float[np.ndarray, " sequence"]:
-    """log p̂ of every sequence; the i-th draws from the i-th key, so chunks and padding change nothing but rounding."""
+    """log p̂ of every sequence; the i-th draws from the i-th key, so chunks and padding change nothing but rounding.
+
+    Of a `Split` whose sequences begin with context, it is that of the steps after it, given the context.
+    """
     keys = jax.random.split(key, len(sequences))
     starts = None if not isinstance(sequences, Split) or sequences.starts is None else np.asarray(sequences.starts)
     values = np.zeros(len(sequences))

@@ -90,6 +90,24 @@ def npzs() -> list[bytes]:
     return [*contents, stored.getvalue()]
 
 
+def tables(form: str) -> list[bytes]:
+    import polars
+
+    rng = np.random.default_rng(0)
+    columns = {"id": ["a"] * 12 + ["b"] * 12, "t": [*range(12)] * 2, "x": rng.normal(size=24), "z": ["u", "v\n"] * 12}
+    frame, contents = polars.DataFrame(columns), []
+    ways = [{}] if form == "csv" else [{"compression": "zstd"}, {"compression": "uncompressed"}]
+    for way in ways:
+        file = io.BytesIO()
+        {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}[form](file, **way)
+        contents.append(file.getvalue())
+    return contents
+
+
+def from_table(name: str) -> Callable[[bytes, Path], object]:
+    return lambda content, folder: Dataset.from_table(write(folder / name, content), id="id", time="t").fingerprint
+
+
 def damaged_members(seeds: Sequence[bytes], random: Random) -> bytes:
     """An archive that is whole, with an array in it that is not."""
     result = io.BytesIO()
@@ -266,6 +284,9 @@ TARGETS = {
     "cache-frames": cached(".npy"),
     "http": Target(answers, fetched, damaged_answer),
     "names": Target(names, named),
+    "csv": Target(lambda: tables("csv"), from_table("a.csv")),
+    "parquet": Target(lambda: tables("parquet"), from_table("a.parquet")),
+    "arrow": Target(lambda: tables("arrow"), from_table("a.arrow")),
 }
 
 

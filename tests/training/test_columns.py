@@ -1,5 +1,7 @@
 """From the columns of a dataset to the emission of a model, and from its sequences to batches."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,8 @@ import pytest
 
 from fivo._building import build_emission, build_model
 from fivo._scoring import device_batch, score, scoring_plan, weights_dtype
-from fivo.bounds import FIVO
-from fivo.data import Column, Dataset
+from fivo.bounds import ELBO, FIVO, IWAE
+from fivo.data import Column, Dataset, Slots, Split
 from fivo.models import (
     SRNN,
     VRNN,
@@ -98,3 +100,23 @@ def test_batches_have_the_type_of_the_weights(x64):
     assert weights_dtype(wide) == np.float64
     batch = device_batch(dataset.splits["train"], np.array([0]), 12, weights_dtype(wide))
     assert batch.observations.dtype == batch.inputs.dtype == jnp.float64
+
+
+@pytest.mark.parametrize("bound", [FIVO(3), IWAE(3), ELBO(3)], ids=["FIVO", "IWAE", "ELBO"])
+def test_context_is_not_scored(bound):
+    """log p(x_s:T | x_<s) is what the whole sequence has beyond its beginning."""
+    dataset = five_columns(standardize=True)
+    model = build_model(make_settings({"hidden": 3}), dataset, key=jax.random.key(0))
+    whole = dataset.splits["train"]
+    starts = (4, 0, 6)
+    late = dataclasses.replace(whole, starts=starts)
+    cuts = [start or len(x) for start, x in zip(starts, whole, strict=True)]
+    parts = (whole.sequences, whole.masks, whole.inputs)
+    early = Split(*(tuple(x[:cut] for x, cut in zip(part, cuts, strict=True)) for part in parts))
+
+    def scored(split):
+        return score(model, bound, split, [Slots(np.arange(3), 12)], key=jax.random.key(1))
+
+    expected = scored(whole) - np.where(np.array(starts) > 0, scored(early), 0)
+    np.testing.assert_allclose(scored(late), expected, rtol=1e-4)
+    np.testing.assert_allclose(scored(dataclasses.replace(whole, starts=(0, 0, 0))), scored(whole), rtol=1e-5)

@@ -27,9 +27,9 @@ class Split(Sequence[np.ndarray]):
         masks: `[T, D]` of each sequence, true where an entry was observed; None if all were.
         inputs: `[T, U]` of each sequence: known quantities that are not modelled; None if there are none.
         starts: the first step of each sequence that belongs to this split; the steps before it belong to an earlier
-            split and are context. None if there is no context. The score of a sequence is log p(x_s:T | x_1:s-1), the
-            sum of a filter's `log_increments` from step `starts[i]` on, and its number of steps is `T - starts[i]`
-            (`Dataset.scored_lengths`).
+            split and are context. None if there is no context. The score of a sequence is log p(x_s:T | x_1:s-1), which
+            is log p(x_1:T) - log p(x_1:s-1) and, for a filter, the sum of its `log_increments` from step `starts[i]`
+            on; its number of steps is `T - starts[i]` (`scored_lengths`).
     """
 
     sequences: tuple[Frames, ...]

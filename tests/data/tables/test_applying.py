@@ -92,11 +92,13 @@ def test_what_does_not_fit_is_refused(change, part, schema):
 
 def test_another_unit_is_a_warning_with_figures(schema):
     assert apply_schema(schema, fleet(3, 20, seed=5).with_columns(type=pl.lit("cargo"))).warnings == ()
-    [warning] = apply_schema(schema, fleet(3, 20).with_columns(pl.col("lat") * 60)).warnings
+    [warning] = apply_schema(schema, fleet(3, 20).with_columns(pl.col("lat") * 60, type=pl.lit("cargo"))).warnings
     assert_one_sentence(warning, "column 'lat' has mean", "and deviation 1", "in training; is it in another unit?")
-    [warning] = apply_schema(schema, fleet(3, 20).with_columns(pl.col("wind") / 1000 + 10)).warnings
+    [warning] = apply_schema(
+        schema, fleet(3, 20).with_columns(pl.col("wind") / 1000 + 10, type=pl.lit("cargo"))
+    ).warnings
     assert_one_sentence(warning, "column 'wind'")
-    [warning] = apply_schema(schema, fleet(3, 20).with_columns(pl.col("t") * 2)).warnings
+    [warning] = apply_schema(schema, fleet(3, 20).with_columns(pl.col("t") * 2, type=pl.lit("cargo"))).warnings
     assert "time must advance by 1 as it did in training, but here it does by 2 to 2" in warning
 
 

@@ -264,7 +264,7 @@ def table(**changes):
         ({"t": [0, 0, *range(4)] * 2}, {}, "rows 1 and 2 of 'a' have the same"),
         ({"t": [None, *range(5)] * 2}, {}, "the time 't' must be in every row, but it is missing in row 1"),
         ({"t": ["", *"12345"] * 2}, {}, "it is missing in row 1"),
-        ({"t": [np.nan, *range(5)] * 2}, {}, "the time 't' must be finite, got nan in row 1"),
+        ({"t": [np.nan, *range(5)] * 2}, {}, "from -2^53 to 2^53, where whole numbers are exact, got nan in row 1"),
         ({"t": ["2024-01-01", "01/02/2024"] * 6}, {}, "got '01/02/2024' in row 2"),
         ({"t": ["soon"] * 12}, {}, "got 'soon' in row 1"),
         ({"t": [True] * 12}, {}, "must be numbers, dates or times, got boolean"),

@@ -141,13 +141,15 @@ def test_an_address_is_not_fetched(tmp_path, monkeypatch):
             read_table(address)
 
 
-@pytest.mark.parametrize("missing", ["polars", "narwhals"])
-def test_without_the_extra_it_says_which(missing):
+@pytest.mark.parametrize(
+    ("missing", "given"), [("polars", "'a.csv'"), ("narwhals", "object()"), ("pyarrow", "'a.parquet'")]
+)
+def test_without_the_extra_it_says_which(missing, given, tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
     code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
+        f"import os, sys; sys.modules[{missing!r}] = None; os.chdir({str(tmp_path)!r})\n"
         "import fivo.data\n"
-        "class Other: pass\n"
-        "try: fivo.data.Dataset.from_table(Other())\n"
+        f"try: fivo.data.Dataset.from_table({given})\n"
         "except fivo.InputError as error: print(error)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

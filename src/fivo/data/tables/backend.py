@@ -1,4 +1,7 @@
-"""The libraries of tables, which the extra `app` brings: polars reads and computes, narwhals takes others' frames."""
+"""The libraries of tables, which the extra `app` brings.
+
+polars reads CSV and computes, pyarrow reads Parquet and Arrow files, narwhals takes others' frames.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +23,15 @@ def polars() -> Any:
     except ImportError as error:
         raise _missing() from error
     return polars
+
+
+def pyarrow() -> Any:
+    """The module, which reads Parquet and Arrow files."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise _missing() from error
+    return pyarrow
 
 
 def as_polars(frame: Any) -> Frame:
@@ -58,4 +70,6 @@ def refusing_table(where: str, what: str, advice: str) -> Iterator[None]:
 
 
 def _missing() -> InputError:
-    return InputError("tables need polars and narwhals, which are not installed; run `pip install 'fivo[app]'`.")
+    return InputError(
+        "tables need polars, narwhals and pyarrow, which are not all installed; run `pip install 'fivo[app]'`."
+    )

@@ -29,6 +29,8 @@ TIMES = (
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%Y-%m")
 """Day and month first or last is never guessed."""
 
+LARGEST_TIME = 2**53
+
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
@@ -121,11 +123,7 @@ def read_times(frame: Frame, name: str) -> tuple[TimeKind, Shaped[np.ndarray, " 
     if isinstance(given.dtype, pl.Datetime):
         return "datetime", given.cast(pl.Datetime("us", given.dtype.time_zone)).to_physical().to_numpy()
     if given.dtype.is_numeric():
-        numbers = _floats(given.cast(pl.Float64, strict=False))
-        if not np.isfinite(numbers).all():
-            row = int(np.argmin(np.isfinite(numbers)))
-            raise InputError(f"the time {shown(name)} must be finite, got {numbers[row]} in row {row + 1}.")
-        return "number", numbers
+        return "number", _times(_floats(given.cast(pl.Float64, strict=False)), name)
     if given.dtype != pl.String:
         raise InputError(f"the time {shown(name)} must be numbers, dates or times, got {_type_name(given.dtype)}.")
     return _parsed_times(cleaned(given), name)
@@ -134,8 +132,8 @@ def read_times(frame: Frame, name: str) -> tuple[TimeKind, Shaped[np.ndarray, " 
 def _parsed_times(texts: Series, name: str) -> tuple[TimeKind, np.ndarray]:
     pl = polars()
     numbers = texts.cast(pl.Float64, strict=False)
-    if numbers.is_not_null().all() and numbers.is_finite().all():
-        return "number", numbers.to_numpy()
+    if numbers.is_not_null().all():
+        return "number", _times(numbers.to_numpy(), name)
     worst = 0
     for form in (*DATES, *TIMES):
         given = texts + "-01" if form == "%Y-%m" else texts
@@ -150,6 +148,17 @@ def _parsed_times(texts: Series, name: str) -> tuple[TimeKind, np.ndarray]:
         f"the time {shown(name)} must be a number or like 2024-01-31 or 2024-01-31 12:00:00 in all rows, got "
         f"{shown(texts[worst])} in row {worst + 1}."
     )
+
+
+def _times(numbers: np.ndarray, name: str) -> np.ndarray:
+    good = np.abs(numbers) <= LARGEST_TIME
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"the time {shown(name)} must be from -2^53 to 2^53, where whole numbers are exact, got {numbers[row]:g} "
+            f"in row {row + 1}."
+        )
+    return numbers
 
 
 def column_of(frame: Frame, name: str) -> Series:

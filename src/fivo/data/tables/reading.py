@@ -3,13 +3,15 @@
 import csv
 import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from fivo.data.budget import CELL_BYTES, Budget
 from fivo.data.compression import read_bounded
 from fivo.data.foreign import shown
 from fivo.data.places import expanded, files_below, walk_files
-from fivo.data.tables.backend import Frame, as_polars, polars, refusing_table
+from fivo.data.tables.backend import Frame, as_polars, polars, pyarrow, refusing_table
 from fivo.errors import InputError
 
 TEXTS = (".csv", ".tsv")
@@ -68,19 +70,43 @@ def _read(path: Path, budget: Budget) -> Frame:
     name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
     if name.endswith(TEXTS):
         return _csv(content, str(path), budget)
-    pl, parquet = polars(), name.endswith(PARQUETS)
-    what = "Parquet file" if parquet else "Arrow file"
-    advice = "get a fresh copy"
     if content.startswith(_FEATHER_V1):
         raise InputError(f"{path} is a Feather file of version 1, which is not read; save it as Parquet.")
-    with refusing_table(str(path), what, advice):
-        scan = (pl.scan_parquet if parquet else pl.scan_ipc)(io.BytesIO(content))
-        rows, width = scan.select(pl.len()).collect().item(), len(scan.collect_schema())
-    budget.spend(rows * width * CELL_BYTES)
-    with refusing_table(str(path), what, advice):
-        frame = scan.collect()
-        budget.spend(max(0, frame.estimated_size() - rows * width * CELL_BYTES))
-    return frame
+    pieces = _parquet if name.endswith(PARQUETS) else _arrow
+    what = "Parquet file" if name.endswith(PARQUETS) else "Arrow file"
+    # Not by polars: a damaged Parquet file can abort its process, and pyarrow knows what a row group becomes.
+    pa, pl = pyarrow(), polars()
+    with refusing_table(str(path), what, "get a fresh copy"):
+        batches = list(pieces(content, budget))
+        if not batches:
+            raise InputError(f"{path} must have at least one row, but it is empty.")
+        table = pa.concat_tables(batches)
+        table.validate(full=True)
+        return pl.from_arrow(table)
+
+
+def _parquet(content: bytes, budget: Budget) -> Iterator[Any]:
+    pyarrow()
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(io.BytesIO(content))
+    facts = file.metadata
+    budget.spend(facts.num_rows * facts.num_columns * CELL_BYTES)
+    for index in range(facts.num_row_groups):
+        budget.spend(facts.row_group(index).total_byte_size)
+    for index in range(facts.num_row_groups):
+        yield file.read_row_group(index, use_threads=False)
+
+
+def _arrow(content: bytes, budget: Budget) -> Iterator[Any]:
+    pa = pyarrow()
+    from pyarrow import ipc
+
+    file = ipc.open_file(io.BytesIO(content))
+    for index in range(file.num_record_batches):
+        batch = file.get_batch(index)
+        budget.spend(batch.nbytes + batch.num_rows * batch.num_columns * CELL_BYTES)
+        yield pa.Table.from_batches([batch])
 
 
 def _csv(content: bytes, where: str, budget: Budget) -> Frame:

@@ -93,12 +93,16 @@ def build(
     for index, column in enumerate(schema.values):
         given = _at_steps(_numbers(column, cells[column.name]), laid)
         mask[:, index] = ~np.isnan(given)
-        with np.errstate(over="ignore"):  # what overflows becomes infinite, which is refused
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes infinite, which is refused
             values[:, index] = np.where(mask[:, index], (given - column.shift) / column.scale, 0)
     bad = first_bad(schema.columns, values, mask)
     if bad is not None:
         raise InputError(f"{mistake(schema.columns[bad[1]], values[bad])} in row {laid.rows[bad[0]] + 1}.")
     inputs = _inputs(schema, laid, cells, width) if width else None
+    if inputs is not None and not np.isfinite(inputs).all():
+        step, index = np.unravel_index(int(np.argmin(np.isfinite(inputs))), inputs.shape)
+        name = schema.input_columns[int(index)].name
+        raise InputError(f"the input {shown(name)} in row {laid.rows[step] + 1} is too large for single precision.")
     for array in (values, mask, inputs):
         if array is not None:
             array.setflags(write=False)
@@ -137,7 +141,8 @@ def _inputs(
     if schema.gap is not None:
         found = gaps(laid, schema.time.unit)
         parts.append(_encoded(schema.gap, np.where(np.isnan(found), schema.time.step, found)))
-    return np.concatenate(parts, axis=1).astype(np.float32).reshape(-1, width)
+    with np.errstate(over="ignore"):
+        return np.concatenate(parts, axis=1).astype(np.float32).reshape(-1, width)
 
 
 def _encoded(column: TableColumn, given: Float[np.ndarray, " steps"]) -> Float[np.ndarray, "steps _columns"]:
@@ -145,7 +150,8 @@ def _encoded(column: TableColumn, given: Float[np.ndarray, " steps"]) -> Float[n
     if column.kind == "category":
         return (given[:, None] == np.arange(len(column.categories))[None, :]).astype(np.float32)
     known = np.where(np.isnan(given), column.mean, given)
-    return ((known - column.shift) / column.scale)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return ((known - column.shift) / column.scale)[:, None]
 
 
 def _carried(given: Float[np.ndarray, " steps"], laid: Layout) -> Float[np.ndarray, " steps"]:
