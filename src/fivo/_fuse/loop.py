@@ -20,12 +20,14 @@ from fivo._fuse import settings
 from fivo._fuse.placement import Split, split
 from fivo._fuse.products import find_products, flatten_products, multiply
 from fivo._fuse.program import Program, array_type, evaluate, num_bytes, read, trace, variables
+from fivo._fuse.sharding import varying_alike
 
 
 def scan(
     body: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], start: PyTree, inputs: PyTree
 ) -> tuple[PyTree, PyTree]:
     """(last carry, outputs of all steps) of `body(carry, input) -> (carry, output)`."""
+    start = varying_alike(start, inputs)
     if not settings.enabled():
         return lax.scan(body, start, inputs)
     flat_start, carry_tree = jax.tree.flatten(start)
@@ -51,7 +53,8 @@ def scan(
 
 
 def _step_type(leaf: jax.Array) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
+    """One step's part of an input; under `jax.shard_map` it varies over the same axes of the mesh as the whole."""
+    return jax.eval_shape(lambda whole: whole[0], leaf)
 
 
 def _in_chunks(
@@ -161,6 +164,7 @@ class Loop:
             slots = [
                 jnp.zeros((self.num_steps, *shape), dtype) for shape, dtype in _chosen(self._slot_types(), shifted)
             ]
+            slots = varying_alike(slots, values)
 
             def of_moving(moving: list, slots: list):
                 whole = _filled(moving, moved, leaves)
