@@ -95,6 +95,8 @@ class Batch(eqx.Module):
                 f"got one array of shape {tuple(sequences.shape)} where a list of [time, dim] arrays was expected; "
                 "wrap a single sequence as [x]."
             )
+        if isinstance(sequences, jax.Array) and not isinstance(sequences, Tracer):
+            sequences = np.asarray(sequences)  # iterating it within a traced function would trace its parts
         arrays = [_as_frames(x, f"sequence {i}") for i, x in enumerate(sequences)]
         if not arrays:
             raise InputError("got no sequences where at least one was expected; pass a non-empty list.")
