@@ -19,6 +19,7 @@ from random import Random
 import mido
 import numpy as np
 import scipy.io
+import scipy.signal  # imported late by a reader, which is not to be noted
 import soundfile
 
 from fivo.data import SPLITS, Dataset, Scaling, fetch, load, read_at_rate, read_midi, save_npz
