@@ -100,8 +100,11 @@ class Dataset:
         return "\n".join(lines).removesuffix(",") + ")"
 
     def _missing(self, split: str) -> float:
-        masks = self.splits[split].masks
-        return 0.0 if masks is None else 1 - sum(int(m.sum()) for m in masks) / sum(m.size for m in masks)
+        part = self.splits[split]
+        if part.masks is None:
+            return 0.0
+        scored = [mask[start:] for mask, start in zip(part.masks, part.starts or (0,) * len(part), strict=True)]
+        return 1 - sum(int(mask.sum()) for mask in scored) / sum(mask.size for mask in scored)
 
     @classmethod
     def pianoroll(

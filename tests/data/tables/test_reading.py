@@ -68,6 +68,8 @@ def test_a_folder_of_files(tmp_path):
     assert read["file"].unique().sort().to_list() == ["s0", "s1", "s3"]
     assert check_table(tmp_path, id="file", time="t").lengths == (30, 30, 30)
     assert is_table(tmp_path)
+    (tmp_path / "piece.mid").write_bytes(b"")
+    assert not is_table(tmp_path)
     (tmp_path / "s9.csv").write_text("t,other\n1,2\n")
     with pytest.raises(InputError) as refused:
         read_table(tmp_path)

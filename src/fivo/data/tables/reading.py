@@ -23,12 +23,14 @@ FILE = "file"
 SEPARATORS = (",", ";", "\t", "|")
 HEADER_BYTES = 1 << 16
 _FEATHER_V1 = b"FEA1"
+_SOUNDS = (".mid", ".midi", ".wav", ".flac")  # collections of music and speech often come with a table about them
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether a path is one that `read_table` reads: a file by its name, or a folder with such a file in it."""
+    """Whether a path is one that `read_table` reads: a file by its name, or a folder of such files, and no sound."""
     if os.path.isdir(expanded(path)):
-        return next(walk_files(expanded(path), SUFFIXES), None) is not None
+        table, sound = (next(walk_files(expanded(path), suffixes), None) for suffixes in (SUFFIXES, _SOUNDS))
+        return table is not None and sound is None
     return str(path).lower().endswith(SUFFIXES)
 
 
