@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Array, Key
 
 from fivo import settings as kinds
-from fivo.bounds import ELBO, FIVO, IWAE, Bound
+from fivo.bounds import ELBO, FIVO, IWAE, Bound, Exact
 from fivo.data import Dataset, load
 from fivo.errors import InputError
 from fivo.gradients import Gradient, Pathwise
@@ -18,6 +19,7 @@ from fivo.models import (
     CategoricalEmission,
     CategoricalLatent,
     Emission,
+    LinearGaussian,
     MixedEmission,
     NegativeBinomialEmission,
     NormalEmission,
@@ -35,6 +37,8 @@ BOUNDS = ("elbo", "iwae", "fivo")
 def build_dataset(settings: Settings, data_dir: str | Path | None = None) -> Dataset:
     """The data that the settings name."""
     source = settings.data
+    if isinstance(source, kinds.Table):
+        return _read_table(source)
     if isinstance(source, kinds.OwnData):
         raise InputError(
             f"the run was trained on {source.dataset!r}, a dataset that was given as an object; give it again as "
@@ -52,12 +56,16 @@ def build_dataset(settings: Settings, data_dir: str | Path | None = None) -> Dat
 
 def build_model(settings: Settings, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of the settings."""
+    if isinstance(settings.model, kinds.LinearGaussianModel):
+        return _linear_gaussian(settings.model.latents, dataset, key=key)
     return model_with(build_emission(dataset), settings, num_inputs=len(dataset.input_columns), key=key)
 
 
 def model_with(emission: Emission, settings: Settings, *, num_inputs: int = 0, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of the settings with an emission that was built before."""
     chosen = settings.model
+    if isinstance(chosen, kinds.LinearGaussianModel):
+        raise InputError("a linear-gaussian model has no networks, and so no emission of its own.")
     if isinstance(chosen, kinds.OwnModel):
         raise InputError(
             f"the run's model is {chosen.model_name}, which a run directory does not hold; give it again: "
@@ -71,6 +79,65 @@ def model_with(emission: Emission, settings: Settings, *, num_inputs: int = 0, k
         num_inputs=num_inputs,
         key=key,
     )
+
+
+def _linear_gaussian(latents: int, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
+    """Slowly varying latents of unit size that each column mixes in its own way; inputs do nothing yet."""
+    others = [column.name for column in dataset.columns if column.kind != "real"]
+    if others:
+        raise InputError(
+            f"a linear-gaussian model needs columns of real numbers, but {others[0]!r:.60} is no such; use another "
+            f"model, leave it out, or say --kind-of {others[0]:.60}=real."
+        )
+    dim, width = dataset.dimension, len(dataset.input_columns)
+    scale = np.ones(dim) if all(column.is_scaled for column in dataset.columns) else np.asarray(dataset.train_deviation)
+    loadings = np.asarray(jax.random.normal(key, (dim, latents)), np.float64) / np.sqrt(latents)
+    return LinearGaussian(
+        transition_matrix=np.float32(0.9 * np.eye(latents)),
+        transition_covariance=np.float32(0.19 * np.eye(latents)),
+        emission_matrix=np.float32(scale[:, None] * loadings),
+        emission_covariance=np.float32(np.diag(0.5 * scale**2)),
+        initial_mean=np.zeros(latents, np.float32),
+        initial_covariance=np.eye(latents, dtype=np.float32),
+        input_matrix=np.zeros((latents, width), np.float32) if width else None,
+        emission_input_matrix=np.zeros((dim, width), np.float32) if width else None,
+        proposal="optimal",
+    )
+
+
+def _read_table(source: kinds.Table) -> Dataset:
+    return Dataset.from_table(
+        source.dataset,
+        id=source.id or None,
+        time=source.time or None,
+        values=_listed(source.values) or None,
+        inputs=_listed(source.inputs),
+        static=_listed(source.static),
+        kinds=_pairs(source.kind_of, "kind_of"),
+        every=source.every or None,
+        split=source.split or None,
+        fractions={name: _share(text) for name, text in _pairs(source.fractions, "fractions").items()} or None,
+        seed=source.split_seed,
+        window=source.window or None,
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _pairs(text: str, setting: str) -> dict[str, str]:
+    pairs = [part.rpartition("=") for part in _listed(text)]
+    if not all(name and value for name, _, value in pairs):
+        raise InputError(f"{setting} must be pairs such as name=value, separated by commas, got {text!r:.60}.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"fractions must be numbers such as train=0.8, got {text!r:.60}.") from None
 
 
 def build_emission(dataset: Dataset) -> Emission:
@@ -101,6 +168,8 @@ def build_bound(
     name: str, num_particles: int, chosen: Any, *, gradient: Gradient | None = None, resampling: str | None = None
 ) -> Bound:
     """A bound by its name; FIVO resamples as the section `chosen` says, or as by default where that is no FIVO's."""
+    if name == "exact":
+        return Exact()
     gradient = Pathwise() if gradient is None else gradient
     if name == "elbo":
         return ELBO(num_particles, gradient=gradient)

@@ -63,6 +63,12 @@ class SRNN(Recurrent, frozen=True, tag="srnn"):
     """The stochastic recurrent neural network."""
 
 
+class LinearGaussianModel(Section, frozen=True, tag="linear-gaussian"):
+    """The linear-Gaussian state-space model, trained on its exact likelihood."""
+
+    latents: Annotated[int, _count("Dimension of the latent state of a linear-gaussian model.")] = 4
+
+
 class OwnModel(Section, frozen=True, tag="own"):
     """A model that was given to `fit` as an object, or made by a function that the user named."""
 
@@ -101,6 +107,10 @@ class FIVO(Estimated, frozen=True, tag="fivo"):
         float,
         Meta(ge=0, le=1, description="Resample when the effective sample size is at most this fraction of N."),
     ] = 0.5
+
+
+class Exact(Section, frozen=True, tag="exact"):
+    """The exact log-likelihood, of models that know theirs: linear-gaussian."""
 
 
 class OwnBound(Section, frozen=True, tag="own"):
@@ -153,6 +163,38 @@ class Source(Section, frozen=True, tag="source"):
     ] = 0
 
 
+class Table(Section, frozen=True, tag="table"):
+    """A table: CSV, Parquet, Arrow, or a folder of such files."""
+
+    dataset: str = ""
+    id: Annotated[str, Meta(description="Table: the column that says which series a row belongs to.")] = ""
+    time: Annotated[str, Meta(description="Table: the column of time; rows are sorted by it.")] = ""
+    values: Annotated[str, Meta(description="Table: the columns to model, separated by commas; all by default.")] = ""
+    inputs: Annotated[str, Meta(description="Table: columns that are known and not modelled, separated by commas.")] = (
+        ""
+    )
+    static: Annotated[
+        str, Meta(description="Table: columns that are the same in all rows of a series, separated by commas.")
+    ] = ""
+    kind_of: Annotated[
+        str,
+        Meta(description="Table: kinds of columns, as hits=count,open=binary; real, count, binary or category."),
+    ] = ""
+    every: Annotated[str, Meta(description="Table: put rows on a grid of time, such as 10min or 1d.")] = ""
+    split: Annotated[
+        str, Meta(description="Table: hold out by time, by series, or by a column that names the splits.")
+    ] = ""
+    fractions: Annotated[
+        str, Meta(description="Table: shares of the splits, as train=0.7,valid=0.1,calibrate=0.1,test=0.1.")
+    ] = ""
+    window: Annotated[
+        int, Meta(ge=0, description="Table: cut training series into pieces of at most this many steps; 0 does not.")
+    ] = 0
+    split_seed: Annotated[
+        Seed, Meta(description="Random seed for splitting a folder that has no sub-folders for the splits.")
+    ] = 0
+
+
 class OwnData(Section, frozen=True, tag="own"):
     """A dataset that was given to `fit` as an object; the run has its fingerprint."""
 
@@ -192,10 +234,10 @@ class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that makes a run what it is; the defaults are the paper's where it has them."""
 
-    model: VRNN | SRNN | OwnModel = VRNN()
-    bound: ELBO | IWAE | FIVO | OwnBound = FIVO()
+    model: VRNN | SRNN | LinearGaussianModel | OwnModel = VRNN()
+    bound: ELBO | IWAE | FIVO | Exact | OwnBound = FIVO()
     optimizer: Adam | OwnOptimizer = Adam()
-    data: Source | OwnData = Source()
+    data: Source | Table | OwnData = Source()
     training: Training = Training()
     updates: dict[str, str] = {}
     """Digests of further updates, by their names."""
@@ -211,7 +253,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def particles(self) -> int | None:
         """N, where the bound is one of ours."""
-        return None if isinstance(self.bound, OwnBound) else self.bound.particles
+        return None if isinstance(self.bound, OwnBound | Exact) else self.bound.particles
 
 
 EXTENDABLE = {"steps", "patience", "log_every", "tensorboard"}
@@ -269,6 +311,8 @@ def _metas(annotation: Any) -> Iterator[Meta]:
 
 
 OPTIONS = options()
+_DEFAULTS_OF: dict[Any, dict[str, Any]] = {"linear-gaussian": {"bound": "exact", "learning_rate": 0.02}}
+"""Defaults of other sections that come with a model."""
 
 
 def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Settings:
@@ -280,6 +324,7 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
         base: Where everything else comes from. A section whose kind changes starts from that kind's defaults.
     """
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    flat = {**_DEFAULTS_OF.get(flat.get("model", ""), {}), **flat}
     kinds = {section: getattr(base, section).kind for section in KINDS}
     for name, value in flat.items():
         if name in KINDS and name in OPTIONS:

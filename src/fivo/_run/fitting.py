@@ -15,10 +15,21 @@ from fivo._building import build_dataset, build_model
 from fivo._run.run import Run, made_model
 from fivo._terminal.progress import TrainingProgress
 from fivo.bounds import Bound
-from fivo.data import KNOWN, TIMIT, Dataset
+from fivo.data import KNOWN, TIMIT, Dataset, is_table
 from fivo.errors import InputError
 from fivo.models import SequenceModel
-from fivo.settings import DEFAULTS, OPTIONS, OwnBound, OwnData, OwnModel, OwnOptimizer, Settings, make_settings
+from fivo.settings import (
+    DEFAULTS,
+    OPTIONS,
+    OwnBound,
+    OwnData,
+    OwnModel,
+    OwnOptimizer,
+    Settings,
+    Source,
+    Table,
+    make_settings,
+)
 from fivo.training import (
     Callback,
     Optimizer,
@@ -140,7 +151,8 @@ def prepare(
     base = msgspec.structs.replace(DEFAULTS, own=dict(config or {}))
     if data is None or isinstance(data, str | os.PathLike):
         flat |= {} if data is None else {"dataset": os.fspath(data)}
-        source = make_settings({name: value for name, value in flat.items() if name in OF_DATA})
+        base = msgspec.structs.replace(base, data=_source_of(flat))
+        source = make_settings({name: value for name, value in flat.items() if name in OF_DATA}, base)
         dataset = build_dataset(source, data_dir)
         flat["dataset"] = dataset_setting(source.data.dataset)
     else:
@@ -172,6 +184,15 @@ def prepare(
         optimizer=rule,
         updates=tuple(updates),
     )
+
+
+def _source_of(flat: Mapping[str, Any]) -> Source | Table:
+    """Where data comes from: a table if its name or any setting says so."""
+    named = str(flat.get("dataset", ""))
+    only = set(Table.__struct_fields__) - set(Source.__struct_fields__)
+    if named not in (*KNOWN, TIMIT) and (is_table(named) or any(flat.get(name) for name in only)):
+        return Table(dataset=named)
+    return Source()
 
 
 OF_DATA = {name for name, option in OPTIONS.items() if option.section == "data"}

@@ -3,6 +3,7 @@
 from fivo.bounds import temperatures
 from fivo.bounds._ais import AIS
 from fivo.bounds._elbo import ELBO
+from fivo.bounds._exact import Exact
 from fivo.bounds._fivo import FIVO
 from fivo.bounds._iwae import IWAE
 from fivo.bounds._mis import MIS
@@ -27,6 +28,7 @@ __all__ = [
     "BoundResult",
     "ConstantGate",
     "Copy",
+    "Exact",
     "FixedTemperatures",
     "Gate",
     "Kernel",

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from fivo.training import Plan
 
 NAMED = {
-    "model": "The model: vrnn, srnn, or package.module:function, a function of yours that makes one of the dataset.",
-    "bound": "The training objective: elbo, iwae, fivo, or package.module:object for one of your own.",
+    "model": "The model: vrnn, srnn, linear-gaussian, or package.module:function, which makes one of the dataset.",
+    "bound": "The training objective: elbo, iwae, fivo, exact, or package.module:object for one of your own.",
 }
 """Options that also take the name of an object to import."""
 

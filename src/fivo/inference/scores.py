@@ -16,7 +16,7 @@ from fivo.errors import InputError
 from fivo.inference.trained import Trained
 from fivo.resampling import bound_lost, get_scheme
 from fivo.runs import BoundScore, Reported, Score
-from fivo.settings import FIVO, OwnBound, flattened
+from fivo.settings import FIVO, Exact, OwnBound, flattened
 
 
 def evaluate(
@@ -64,6 +64,8 @@ def evaluate(
         if "fivo" in names:
             _check_resampling(scheme)
         bounds = {name: build_bound(name, particles, chosen, resampling=scheme) for name in names}
+        if isinstance(chosen, Exact):
+            bounds = {"exact": build_bound("exact", particles, chosen), **bounds}
         if isinstance(chosen, OwnBound) and own is not None:
             bounds = {chosen.bound_name: own, **bounds}
     if not bounds:

@@ -6,8 +6,12 @@ from fivo.bounds import Bound
 from fivo.data import Dataset
 from fivo.models import SequenceModel
 from fivo.resampling import ESSBelow, Never
-from fivo.settings import FIVO, Settings
+from fivo.settings import FIVO, Exact, Settings
 from fivo.smc import ParticleFilter
+
+
+EXACT_PARTICLES = 100
+"""Of the filter for models that were trained without one."""
 
 
 @runtime_checkable
@@ -45,6 +49,8 @@ def filter_of(run: Trained) -> ParticleFilter:
     chosen: Any = run.settings.bound
     if isinstance(chosen, FIVO):
         return ParticleFilter(chosen.particles, chosen.resampling, ESSBelow(chosen.ess_threshold))
+    if isinstance(chosen, Exact):
+        return ParticleFilter(EXACT_PARTICLES)
     if chosen.kind in ("elbo", "iwae"):
         return ParticleFilter(1 if chosen.kind == "elbo" else chosen.particles, criterion=Never())
     own = getattr(run.own_bound, "filter", None)

@@ -76,6 +76,8 @@ def training_bound(settings: Settings) -> Bound:
     chosen = settings.bound
     if isinstance(chosen, kinds.OwnBound):
         raise InputError(f"the run's bound is {chosen.bound_name}, which a run directory does not hold; give it again.")
+    if isinstance(chosen, kinds.Exact):
+        return build_bound("exact", 1, chosen)
     latent = getattr(settings.model, "latent", "normal")
     if latent == "categorical" and GRADIENTS[chosen.gradient].follows_latents:
         raise InputError(

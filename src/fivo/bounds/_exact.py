@@ -1,0 +1,40 @@
+"""The log-likelihood itself, of models that know theirs."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from fivo.batch import as_batch
+from fivo.bounds._result import BoundInfo, BoundResult
+from fivo.errors import InputError
+from fivo.models import SequenceModel
+
+
+class Exact(eqx.Module):
+    """log p(x) of models with a method `log_evidence(batch)`, such as `LinearGaussian`: no bound, and no noise.
+
+    It is called like a bound, so that such models train like all others. The `info` has one step, in which nothing is
+    resampled.
+    """
+
+    def __call__(self, model: SequenceModel, batch: Any, *, key: Key[Array, "*batch"]) -> BoundResult:
+        """log p(x) of every sequence.
+
+        Args:
+            model: the model.
+            batch: a `Batch`, or what can be made one.
+            key: not used.
+        """
+        batch = as_batch(batch)
+        known = getattr(model, "log_evidence", None)
+        if known is None:
+            raise InputError(
+                f"{type(model).__name__} must have a method log_evidence(batch) to be trained on its exact likelihood; "
+                "use FIVO."
+            )
+        log_evidence = known(batch)
+        ones = jnp.ones_like(log_evidence)[:, None]
+        info = BoundInfo(log_evidence[:, None], ones, jnp.zeros(ones.shape, bool), 0 * ones)
+        return BoundResult(log_evidence, info)
