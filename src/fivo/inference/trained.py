@@ -9,7 +9,6 @@ from fivo.resampling import ESSBelow, Never
 from fivo.settings import FIVO, Exact, Settings
 from fivo.smc import ParticleFilter
 
-
 EXACT_PARTICLES = 100
 """Of the filter for models that were trained without one."""
 

@@ -200,6 +200,10 @@ class LinearGaussian(SequenceModel):
         """The exact log p(x_1:T) of every sequence of a batch, by the Kalman filter."""
         return jnp.sum(_kalman(self, as_batch(batch))[0], axis=1)
 
+    def log_increments(self, batch: Any) -> Float[Array, "batch time"]:
+        """The exact log p(x_t | x_1:t-1) of every step; zero past a sequence's end."""
+        return _kalman(self, as_batch(batch))[0]
+
     def filtered(self, batch: Any) -> Moments:
         """The exact moments of p(z_t | x_1:t), [batch, time, ...]."""
         return _kalman(self, as_batch(batch))[1]

@@ -2,7 +2,7 @@
 
 from fivo.data.tables.layout import times_after
 from fivo.data.tables.overview import ColumnOverview, TableOverview, check_table
-from fivo.data.tables.reading import is_table, read_table
+from fivo.data.tables.reading import as_table, is_table, read_table
 from fivo.data.tables.schema import SplitRule, TableColumn, TableSchema, TimeRule
 from fivo.data.tables.sequences import TableSequences, apply_schema
 from fivo.data.tables.writing import write_table
@@ -16,6 +16,7 @@ __all__ = [
     "TableSequences",
     "TimeRule",
     "apply_schema",
+    "as_table",
     "check_table",
     "is_table",
     "read_table",
