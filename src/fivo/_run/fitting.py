@@ -165,8 +165,7 @@ def prepare(
             base = msgspec.structs.replace(base, data=OwnData(dataset=dataset.name))
     own_model = None if model is None or isinstance(model, str) else model
     own_bound: Any = None if bound is None or isinstance(bound, str) else bound
-    if own_bound is not None and not callable(own_bound):
-        raise InputError(f"bound must be callable as bound(model, batch, key=key), got {own_bound!r:.60}.")
+    _check_bound(own_bound)
     rule = None if optimizer is None else own_optimizer(optimizer)
     if own_model is not None:
         base = msgspec.structs.replace(base, model=OwnModel(model_name=model_name or name_of(own_model)))
@@ -186,6 +185,11 @@ def prepare(
         optimizer=rule,
         updates=tuple(updates),
     )
+
+
+def _check_bound(bound: Any) -> None:
+    if bound is not None and not callable(bound):
+        raise InputError(f"bound must be callable as bound(model, batch, key=key), got {bound!r:.60}.")
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

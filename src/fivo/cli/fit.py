@@ -44,7 +44,7 @@ def fit(
     /,
     *,
     out: Path,
-    options: Annotated[Options | None, Parameter(name="*")] = None,
+    options: Annotated[Options | None, Parameter(name="*")] = None,  # pyright: ignore[reportInvalidTypeForm]
     config: Path | None = None,
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
