@@ -105,7 +105,7 @@ def plain(x):
         ([jnp.zeros(2)], [jnp.zeros((2, 1))]),
         (plain, refusal),
     ],
-    ids=str,
+    ids=["scheme", "number", "criterion", "array", "model", "dictionary", "type", "shape", "function"],
 )
 def test_digests_tell_things_apart(one, other):
     assert digest(one) != digest(other)
