@@ -73,9 +73,9 @@ def split(session: Session) -> list[Row]:
 
 
 def throughput(session: Session) -> list[Row]:
-    """`train` on bach, with loading, logging and checkpoints, against the same steps on batches already loaded."""
+    """`fit` on bach, with loading, logging and checkpoints, against the same steps on batches already loaded."""
     arguments = {"epochs": 2 if session.quick else 5}
-    whole = session.prepare(Plan("fivo train", "benchmarks.ours.end_to_end:whole_training", arguments, own=True))
+    whole = session.prepare(Plan("fivo fit", "benchmarks.ours.end_to_end:whole_training", arguments, own=True))
     runs = session.values(whole, 1)
     bare = session.prepare(Plan("steps", "benchmarks.ours.end_to_end:steps_alone", {}, own=True))
     alone = session.interleave([bare], rounds=4).get("steps")
@@ -83,7 +83,7 @@ def throughput(session: Session) -> list[Row]:
         return []
     seconds, steps = statistics.median(runs[0]), bare.facts["steps"]
     note = f"{bare.facts['frames'] / steps / seconds:,.0f} frames per second"
-    work, size, sides = "training with its data", "bach, batch 4, N 4, H 32", ("fivo train", "its steps alone")
+    work, size, sides = "training with its data", "bach, batch 4, N 4, H 32", ("fivo fit", "its steps alone")
     both = (seconds * 1e3, alone.median / steps * 1e3)
     return [amount(work, size, *sides, *both, "ms per step", threads=alone.threads, note=note)]
 

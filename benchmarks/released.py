@@ -19,6 +19,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
@@ -26,12 +27,12 @@ from jaxtyping import Array, Float
 import fivo
 from fivo._terminal.progress import Bar
 from fivo.data import Dataset, pad
-from fivo.evaluation import Run, evaluate
 from fivo.experiments.experiment import find_experiment
 from fivo.files import write_atomically
+from fivo.inference import Trained, evaluate
 from fivo.models import VRNN, BernoulliEmission, NormalLatent
-from fivo.training import RunDirectory, make_config
-from fivo.training.commit import code_commit
+from fivo.settings import Settings, make_settings
+from fivo.training import code_commit
 
 TABLE5 = find_experiment("table5")
 BATCH, PARTICLES, LONGEST, DECAY = 4, 4, 100, 0.999  # of the training; DECAY is that of Adam's second moments
@@ -116,9 +117,11 @@ def loaded(arrays: Arrays, train_mean: np.ndarray) -> tuple[ReleasedVRNN, int]:
 
 
 @dataclass(frozen=True)
-class ReleasedRun(Run):
+class ReleasedRun(Trained):
     """A checkpoint as the evaluator takes it."""
 
+    settings: Settings
+    dataset: Dataset
     released: tuple[ReleasedVRNN, int]
     model = property(lambda self: self.released[0])
     step = property(lambda self: self.released[1])
@@ -176,7 +179,7 @@ def measure(path: Path, dataset: Dataset, options: argparse.Namespace) -> dict[s
     arrays, bound = read_arrays(path), path.stem.rpartition("_")[2]
     model, step = loaded(arrays, dataset.train_mean)
     settings = {"dataset": dataset.name, "bound": bound, "hidden": model.recurrence.size}
-    released = ReleasedRun(RunDirectory(path.parent), make_config(settings), dataset, (model, step))
+    released = ReleasedRun(make_settings(settings), dataset, (model, step))
     with Bar(path.stem) as bar:
 
         def progress(what: str, done: int, total: int) -> None:
@@ -184,7 +187,7 @@ def measure(path: Path, dataset: Dataset, options: argparse.Namespace) -> dict[s
             bar.update(done, total=total)
 
         counts = {name: getattr(options, name) for name in COUNTS if name != "batches"}
-        scores = evaluate(released, **counts, progress=progress)
+        scores = msgspec.to_builtins(evaluate(released, **counts, progress=progress))
         row = {**settings, "step": step, "bounds": scores["bounds"], "reported": scores["reported"]}
         theirs = stored_moments(arrays, step)
         if theirs and options.batches > 1:

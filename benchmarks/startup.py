@@ -46,11 +46,11 @@ def _import_seconds() -> tuple[float, ...]:
 
 
 def first_steps(repetitions: int) -> list[Row]:
-    """Seconds from the command `fivo train` to its first logged step, with an empty and with a filled cache."""
+    """Seconds from the command `fivo fit` to its first logged step, with an empty and with a filled cache."""
     with tempfile.TemporaryDirectory() as directory:
         first = _to_first_step(Path(directory), "first")
         later = min(_to_first_step(Path(directory), f"again-{i}") for i in range(repetitions))
-    size, note = "fivo train to its first step, bach, N 4, H 32", f"second start: best of {repetitions}"
+    size, note = "fivo fit to its first step, bach, N 4, H 32", f"second start: best of {repetitions}"
     return [amount("start-up", size, "second start", "first start", later, first, "s", limit=5, note=note)]
 
 
@@ -59,7 +59,7 @@ def _to_first_step(directory: Path, name: str) -> float:
     environment["XDG_CACHE_HOME"] = str(directory / "cache")
     run = directory / name
     metrics = run / "metrics.jsonl"
-    command = [sys.executable, "-m", "fivo", "train", "--out", str(run), "--log-every", "1"]
+    command = [sys.executable, "-m", "fivo", "fit", "--out", str(run), "--log-every", "1"]
     started = time.perf_counter()
     with open(directory / f"{name}.log", "wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
@@ -67,7 +67,7 @@ def _to_first_step(directory: Path, name: str) -> float:
         while not (metrics.exists() and metrics.stat().st_size):
             if process.poll() is not None or time.perf_counter() - started > PATIENCE:
                 words = (directory / f"{name}.log").read_text(errors="replace").strip().splitlines()
-                raise RuntimeError(f"`fivo train` made no step: {words[-1] if words else 'no message'}")
+                raise RuntimeError(f"`fivo fit` made no step: {words[-1] if words else 'no message'}")
             time.sleep(0.005)
         return time.perf_counter() - started
     finally:

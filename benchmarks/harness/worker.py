@@ -25,7 +25,7 @@ class Worker:
         self.turn = Lock()
         self.log = ROOT / "build" / "bench-logs" / f"{name}.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        environment = keeping_memory(os.environ)  # as `fivo train` runs, and the same for all sides
+        environment = keeping_memory(os.environ)  # as `fivo fit` runs, and the same for all sides
         if not own:
             environment.pop("PYTHONPATH", None)
         if cpus is not None:

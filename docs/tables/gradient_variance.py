@@ -1,7 +1,7 @@
 """How noisy the gradient of a training step is with the resampling term and its baselines: the second table of
 `docs/gradients.md`.
 
-Run it from the root of the repository with a run of `fivo train`: `python docs/tables/gradient_variance.py RUN [DATA]`.
+Run it from the root of the repository with a run of `fivo fit`: `python docs/tables/gradient_variance.py RUN [DATA]`.
 """
 
 import sys
@@ -12,14 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fivo import open_run
+from fivo._building import build_model
+from fivo._scoring import device_batch
 from fivo.batch import Batch
-from fivo.bounds import FIVO, learned
-from fivo.evaluation import open_run
+from fivo.bounds import FIVO, BoundResult, learned
 from fivo.gradients import MovingAverage, OtherFilters, Pathwise, ResamplingScore
 from fivo.models import SequenceModel
-from fivo.training.build import build_model
-from fivo.training.scoring import device_batch
-from fivo.training.step import negative_bound, trainable
 
 NUM_SEQUENCES = 4
 ESTIMATORS = {
@@ -40,11 +39,14 @@ class Spread(NamedTuple):
 
 def spread(model: SequenceModel, bound: FIVO, batch: Batch, num_draws: int) -> Spread:
     """From independent draws; a moving average first sees as many runs."""
-    parameters = trainable(model)
+    parameters, rest = eqx.partition(model, eqx.is_inexact_array)
 
     @jax.jit
     def draw(bound: FIVO, key: jax.Array):
-        loss = eqx.Partial(negative_bound, model, bound, batch, key)
+        def loss(parameters: SequenceModel) -> tuple[jax.Array, BoundResult]:
+            result = bound(eqx.combine(parameters, rest), batch, key=key)
+            return -jnp.mean(result.log_evidence / batch.lengths), result
+
         gradient, result = jax.grad(loss, has_aux=True)(parameters)
         return jnp.concatenate([leaf.reshape(-1) for leaf in jax.tree.leaves(gradient)]), learned(bound, result, batch)
 
@@ -63,15 +65,15 @@ def main(run_directory: str, data_dir: str | None, num_draws: int = 40) -> None:
     sequences, lengths = run.dataset.splits["train"], run.dataset.lengths("train")
     chosen = np.argsort(lengths)[len(lengths) // 2 :][:NUM_SEQUENCES]
     batch = device_batch(sequences, chosen, int(lengths[chosen].max()))
-    models = {"untrained": build_model(run.config, run.dataset, key=jax.random.key(0)), "trained": run.model}
-    print(f"lengths {sorted(int(n) for n in lengths[chosen])}, N = {run.config.particles}, {num_draws} draws")
+    models = {"untrained": build_model(run.settings, run.dataset, key=jax.random.key(0)), "trained": run.model}
+    print(f"lengths {sorted(int(n) for n in lengths[chosen])}, N = {run.settings.particles}, {num_draws} draws")
     print("| gradient | " + " | ".join(f"{name}: variance | by pathwise" for name in models) + " |")
     print("|---|" + "---|" * (2 * len(models)))
     first: dict[str, float] = {}
     for name, gradient in ESTIMATORS.items():
         cells = []
         for which, model in models.items():
-            value = spread(model, FIVO(run.config.particles, gradient=gradient), batch, num_draws).variance
+            value = spread(model, FIVO(run.settings.particles, gradient=gradient), batch, num_draws).variance
             cells.append(f"{value:.3g} | {value / first.setdefault(which, value):.3g}")
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 

@@ -30,7 +30,7 @@ def test_the_walk(capsys, tmp_path, monkeypatch):
     (tmp_path / "page.py").write_text("".join(block.code for block in blocks(PAGE.read_text())))
     runpy.run_path(str(tmp_path / "page.py"))
     walk = commands(r"^<!-- run -->\n```sh\n(.*?)^```$")
-    assert [words[1] for words in walk] == ["train", "train", "evaluate", "sample"]
+    assert [words[1] for words in walk] == ["fit", "fit", "evaluate", "sample"]
     for words in walk:
         outcome = run(capsys, *words[1:])
         assert outcome.code == 0, outcome.err

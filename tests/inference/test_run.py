@@ -21,7 +21,7 @@ def copy(fivo_run, tmp_path):
 def test_the_model_is_the_best_one(fivo_run, music):
     run = open_run(fivo_run.directory.path, dataset=music)
     assert run.settings == tiny_plan(music).settings
-    np.testing.assert_allclose(run.model.output.mean, music.train_mean, rtol=1e-6)
+    np.testing.assert_allclose(run.model.output.mean.value, music.train_mean, rtol=1e-6)
     assert run.step == fivo_run.directory.result().best_step
 
 

@@ -96,8 +96,11 @@ def copying_model():
     [
         ({"length": 0}, "length of 0"),
         ({"length": 4, "prefix": np.zeros((0, 88), np.uint8)}, "no frames"),
-        ({"length": 4, "prefix": np.zeros((3, 5), np.uint8)}, "5 entries"),
-        ({"length": 4, "prefix": np.zeros((3, 88), np.uint8), "num_particles": 0}, "num_particles=0"),
+        ({"length": 4, "prefix": np.zeros((3, 5), np.uint8)}, "88 entries per frame, as the model has, got 5"),
+        (
+            {"length": 4, "prefix": np.zeros((3, 88), np.uint8), "num_particles": 0},
+            "num_particles must be a positive integer, got 0",
+        ),
     ],
 )
 def test_bad_requests(fivo_run, arguments, part):

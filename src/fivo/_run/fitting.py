@@ -1,7 +1,9 @@
 """`fit`: any model, any data, any objective, any optimizer."""
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,7 +103,7 @@ def fit(
         data_dir=data_dir,
         settings=settings,
     )
-    temporary = tempfile.TemporaryDirectory(prefix="fivo-run-") if out is None else None
+    temporary = _Temporary() if out is None else None
     directory = Path(temporary.name) if temporary is not None else Path(os.fspath(out or ""))
     with _watched(plan, callbacks, progress) as watchers:
         train(plan, directory, override=override, watchers=watchers)
@@ -113,6 +115,14 @@ def run_of(plan: Plan, directory: str | os.PathLike, temporary: Any = None) -> R
     template = plan.model if isinstance(plan.settings.model, OwnModel) else None
     bound_template = plan.bound if isinstance(plan.settings.bound, OwnBound) else None
     return Run(RunDirectory(directory), plan.settings, plan.dataset, template, bound_template, temporary)
+
+
+class _Temporary:
+    """A directory that is removed with this object, or when Python ends."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="fivo-run-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
 
 @contextmanager
@@ -147,8 +157,12 @@ def prepare(
         bound_name: What to call an objective of the user's own.
     """
     flat = dict(settings or {})
+    if data is not None and "dataset" in flat:
+        raise InputError(f"the dataset was given twice, as `data` and as dataset={flat['dataset']!r:.60}.")
+    if flat.get("init_from"):
+        flat["init_from"] = os.path.abspath(os.path.expanduser(os.fspath(flat["init_from"])))
     flat |= {section: value for section, value in (("model", model), ("bound", bound)) if isinstance(value, str)}
-    base = msgspec.structs.replace(DEFAULTS, own=dict(config or {}))
+    base = msgspec.structs.replace(DEFAULTS, own=_plain(config or {}))
     if data is None or isinstance(data, str | os.PathLike):
         flat |= {} if data is None else {"dataset": os.fspath(data)}
         base = msgspec.structs.replace(base, data=_source_of(flat))
@@ -163,8 +177,7 @@ def prepare(
             base = msgspec.structs.replace(base, data=OwnData(dataset=dataset.name))
     own_model = None if model is None or isinstance(model, str) else model
     own_bound: Any = None if bound is None or isinstance(bound, str) else bound
-    if own_bound is not None and not callable(own_bound):
-        raise InputError(f"bound must be callable as bound(model, batch, key=key), got {own_bound!r:.60}.")
+    _check_bound(own_bound)
     rule = None if optimizer is None else own_optimizer(optimizer)
     if own_model is not None:
         base = msgspec.structs.replace(base, model=OwnModel(model_name=model_name or name_of(own_model)))
@@ -193,6 +206,24 @@ def _source_of(flat: Mapping[str, Any]) -> Source | Table:
     if named not in (*KNOWN, TIMIT) and (is_table(named) or any(flat.get(name) for name in only)):
         return Table(dataset=named)
     return Source()
+
+
+def _check_bound(bound: Any) -> None:
+    if bound is not None and not callable(bound):
+        raise InputError(f"bound must be callable as bound(model, batch, key=key), got {bound!r:.60}.")
+
+
+def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's values as they come back from config.toml."""
+    for name, value in config.items():
+        try:
+            msgspec.toml.encode({name: value})
+        except TypeError:
+            raise InputError(
+                f"config must hold plain values (text, numbers, booleans, lists and dictionaries of them), got "
+                f"{name}={value!r:.60}."
+            ) from None
+    return msgspec.toml.decode(msgspec.toml.encode(dict(config)))
 
 
 OF_DATA = {name for name, option in OPTIONS.items() if option.section == "data"}

@@ -30,7 +30,7 @@ WIDTH = 100
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(inference.Trained):
     """A trained run: its settings, its data, and the model that was best on validation.
 
     `fit` and `open_run` make them.

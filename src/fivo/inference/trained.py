@@ -1,6 +1,6 @@
-"""What inference needs of a trained model; a `fivo.Run` is one, and so can anything else be."""
+"""What inference needs of a trained model."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from fivo.bounds import Bound
 from fivo.data import Dataset
@@ -13,34 +13,31 @@ EXACT_PARTICLES = 100
 """Of the filter for models that were trained without one."""
 
 
-@runtime_checkable
-class Trained(Protocol):
-    """A trained model with its data and settings."""
+class Trained:
+    """A trained model with its data and settings; a `fivo.Run` is one, and so can any other class be.
+
+    No protocol: asking whether an object follows one would read its model, and with it its files.
+    """
+
+    dataset: Dataset
+    """The data it was trained on."""
+    settings: Settings
+    """How it was trained."""
 
     @property
     def model(self) -> SequenceModel:
         """The model with its best parameters."""
-        ...
-
-    @property
-    def dataset(self) -> Dataset:
-        """The data it was trained on."""
-        ...
-
-    @property
-    def settings(self) -> Settings:
-        """How it was trained."""
-        ...
+        raise NotImplementedError
 
     @property
     def step(self) -> int:
         """The step that the model is of."""
-        ...
+        raise NotImplementedError
 
     @property
     def own_bound(self) -> Bound | None:
         """The objective it was trained with where that is none of the named ones; None if it is not at hand."""
-        ...
+        return None
 
 
 def filter_of(run: Trained) -> ParticleFilter:

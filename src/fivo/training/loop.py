@@ -8,6 +8,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
+
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.runs import Best, Result
@@ -36,8 +38,9 @@ class Event:
 
     @property
     def model(self) -> SequenceModel:
-        """The model as trained so far."""
-        return self._session.trainer.model(self._session.state)
+        """The model as trained so far, to keep: training reuses the buffers of its own."""
+        model = self._session.trainer.model(self._session.state)
+        return jax.tree.map(lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf, model)
 
 
 Report = Callable[[dict[str, Any]], None]

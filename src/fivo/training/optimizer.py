@@ -45,9 +45,12 @@ def adam(settings: Adam, steps: int) -> Optimizer:
         return jax.tree.map(lambda d: -learning_rate.astype(d.dtype) * d, directions), state
 
     def learning_rate(step: int) -> float:
-        warm = min(1.0, (step + 1) / settings.warmup) if settings.warmup else 1.0
-        falling = 0.5 * (1 + math.cos(math.pi * step / steps)) if settings.schedule == "cosine" else 1.0
-        return settings.learning_rate * warm * falling
+        if step < settings.warmup:
+            return settings.learning_rate * (step + 1) / settings.warmup
+        if settings.schedule == "constant":
+            return settings.learning_rate
+        done = (step - settings.warmup) / (steps - settings.warmup)
+        return settings.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
     return Optimizer(optax.GradientTransformationExtraArgs(scaling.init, update), learning_rate)  # pyright: ignore[reportArgumentType]
 

@@ -1,0 +1,89 @@
+"""One place per option: TOML, Python and the command have the same names and the same defaults."""
+
+import re
+from typing import Any
+
+import pytest
+import tomli_w
+
+from fivo._run import prepare
+from fivo.cli.commands import app
+from fivo.cli.fit import plan_of
+from fivo.settings import DEFAULTS, OPTIONS, flattened, make_settings, read_settings
+from fivo.training import RunDirectory
+from tests.cli.commands import run
+
+CHANGED: dict[str, Any] = {
+    "model": "srnn", "hidden": 5, "latent": "categorical", "smoothing": True, "bound": "fivo", "particles": 7,
+    "gradient": "score", "baseline": "filters", "resampling": "systematic", "ess_threshold": 0.25,
+    "learning_rate": 0.125, "weight_decay": 0.5, "schedule": "cosine", "warmup": 3, "clip": 1.5, "dataset": "jsb",
+    "frame": 40, "rate": 8000, "resample": True, "split_seed": 4, "batch_size": 3, "steps": 17, "seed": 9,
+    "average": 0.5, "validate_every": 6, "validation_particles": 2, "patience": 1, "log_every": 2, "tensorboard": True,
+    "init_from": "elsewhere",
+}  # fmt: skip
+
+
+def given_by(words: list[str]) -> dict[str, Any]:
+    """What the command's parser makes of options."""
+    _, bound, _ = app.parse_args(["fit", *words, "--out", "x"], exit_on_error=False, print_error=False)
+    options = bound.arguments.get("options")
+    return {name: value for name in OPTIONS if (value := getattr(options, name, None)) is not None}
+
+
+def test_nothing_said_means_the_same_everywhere(tmp_path):
+    (tmp_path / "empty.toml").write_text("")
+    assert make_settings({}) == DEFAULTS
+    assert make_settings(read_settings(tmp_path / "empty.toml")) == DEFAULTS
+    assert given_by([]) == {}
+    assert prepare().settings == DEFAULTS == plan_of(None, {}).settings
+    assert {name: option.default for name, option in OPTIONS.items()} == flattened(DEFAULTS)
+
+
+def test_every_option_is_changed_below():
+    assert list(CHANGED) == list(OPTIONS)
+    assert not [name for name, value in CHANGED.items() if value == OPTIONS[name].default and name != "bound"]
+
+
+def test_everything_said_means_the_same_everywhere(tmp_path):
+    (tmp_path / "flat.toml").write_text(tomli_w.dumps(CHANGED))
+    words = [
+        word
+        for name, value in CHANGED.items()
+        for word in ([f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)]))
+    ]
+    settings = make_settings(CHANGED)
+    assert flattened(settings) == CHANGED
+    assert make_settings(read_settings(tmp_path / "flat.toml")) == settings
+    assert given_by(words) == CHANGED
+    directory = RunDirectory(tmp_path / "run")
+    directory.path.mkdir()
+    directory.record(settings, 0)
+    assert directory.config() == settings
+    assert make_settings(read_settings(directory.config_path)) == settings
+
+
+@pytest.mark.parametrize("bound", ["elbo", "iwae", "fivo"])
+def test_settings_of_every_bound_come_back_from_their_file(tmp_path, bound):
+    settings = make_settings({"bound": bound, "particles": 3})
+    directory = RunDirectory(tmp_path)
+    directory.record(settings, 0)
+    assert directory.config() == settings == make_settings(read_settings(directory.config_path))
+    assert make_settings(flattened(settings)) == settings
+
+
+def test_the_help_has_every_option_with_its_default(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    lines = {
+        match[1]: line
+        for line in run(capsys, "fit", "--help").out.splitlines()
+        if (match := re.search(r"--([\w-]+)", line))
+    }
+    for name, option in OPTIONS.items():
+        line = lines[name.replace("_", "-")]
+        if option.default is False or option.default == "":
+            assert "[" not in line.replace("[choices", ""), line
+        else:
+            shown = f"{option.default:g}" if isinstance(option.default, float) else str(option.default)
+            assert f"[{shown}]" in line, line
+        if name not in ("model", "bound"):
+            assert option.help.replace("`", "") in line
