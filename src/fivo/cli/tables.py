@@ -20,7 +20,7 @@ def show_table(
     """Print kinds, missing cells and ranges of the columns of a table, and how its series are."""
     from rich.table import Table
 
-    from fivo.cli.output import console
+    from fivo._terminal.output import console
     from fivo.data import check_table
 
     found = check_table(
