@@ -16,12 +16,12 @@ from fivo import inference, serialization
 from fivo._building import build_dataset, build_model
 from fivo._run.history import History
 from fivo.bounds import Bound
-from fivo.data import Dataset
+from fivo.data import Dataset, TableFacts
 from fivo.errors import InputError
 from fivo.files import DamagedError
 from fivo.models import SequenceModel
-from fivo.runs import Best, Diagnosis, Result, Score
-from fivo.settings import OwnBound, OwnModel, Settings, changed
+from fivo.runs import Best, Diagnosis, Result, Score, TableRecord
+from fivo.settings import OwnBound, OwnModel, Settings, Table, changed
 from fivo.training import RunDirectory, name_of
 from fivo.training.groups import trainable, trained_of, with_parameters
 
@@ -38,12 +38,23 @@ class Run(inference.Trained):
 
     directory: RunDirectory
     settings: Settings
-    dataset: Dataset
+    data: Dataset | None
+    """The dataset, unless the run is of a table that is not here."""
     template: SequenceModel | None = field(default=None, repr=False)
     """The untrained model, where it is one of the user's own."""
     bound_template: Bound | None = field(default=None, repr=False)
     _temporary: Any = field(default=None, repr=False)
     """Holds the directory of a run that is not kept; it is removed with the run."""
+
+    @property
+    def dataset(self) -> Dataset:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The data that the run was trained on."""
+        if self.data is None:
+            raise InputError(
+                f"the table {self.settings.data.dataset!r} that the run was trained on is not there; put it back, or "
+                "give other tables to score, filter, forecast, ..."
+            )
+        return self.data
 
     @property
     def model(self) -> SequenceModel:
@@ -54,8 +65,36 @@ class Run(inference.Trained):
     def _model(self) -> SequenceModel:
         template = self.template
         if template is None:
-            template = build_model(self.settings, self.dataset, key=jax.random.key(0))
+            template = build_model(self.settings, self._facts, key=jax.random.key(0))
         return with_parameters(template, self._restored("model", trainable(template)))
+
+    @cached_property
+    def _facts(self) -> Any:
+        return TableFacts.from_plain(self.directory.read(TableRecord).facts) if self.data is None else self.data
+
+    def on_tables(self, *, num_particles: int = 200, seed: int = 0, **options: Any) -> inference.TableModel:
+        """The model as one that reads tables like the one it was trained on: score, filter, smooth, impute, forecast.
+
+        Args:
+            num_particles: Of its filters.
+            seed: Random seed.
+            options: As for `fivo.inference.TableModel`.
+        """
+        schema = self._facts.table
+        if schema is None:
+            raise InputError(
+                f"{str(self.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`."
+            )
+        return inference.TableModel(self.model, schema, num_particles, seed, **options)
+
+    def calibration(self, tables: inference.TableModel) -> tuple[inference.Calibration, inference.Calibration]:
+        """What ordinary rows and series of the run's held-out data score: the split `calibrate`, else `test`.
+
+        Args:
+            tables: What `on_tables` returned.
+        """
+        name = "calibrate" if "calibrate" in self.dataset.splits else "test"
+        return tables.calibration(self.dataset.split(name))
 
     @property
     def own_bound(self) -> Bound | None:
@@ -165,6 +204,8 @@ def open_run(
     """
     files = RunDirectory(directory)
     settings = files.config()
+    if dataset is None and isinstance(settings.data, Table) and not os.path.exists(settings.data.dataset):
+        return Run(files, settings, None)
     dataset = build_dataset(settings, data_dir) if dataset is None else dataset
     if dataset.fingerprint != files.fingerprint():
         raise InputError(

@@ -24,6 +24,15 @@ app.command("fivo.cli.fit:fit", name=("fit", "train"), help="Train a model, or r
 app.command("fivo.cli.evaluate:evaluate", name="evaluate", help="Compute bounds of a trained run on any split.")
 app.command("fivo.cli.diagnose:diagnose", name="diagnose", help="Show how tight a run's bound is, and why.")
 app.command("fivo.cli.sample:sample", name="sample", help="Sample new music or speech from a trained run.")
+for name, text in {
+    "score": "Compute the log-likelihood of every row of a table.",
+    "filter": "Give latent states and one-step predictions for every row of a table.",
+    "smooth": "Give latent states for every row of a table, given all its rows.",
+    "impute": "Fill the missing cells of a table.",
+    "forecast": "Forecast the rows that follow a table.",
+    "anomaly": "Find strange rows and series of a table.",
+}.items():
+    app.command(f"fivo.cli.rows:{name}", name=name, help=text)
 app.command("fivo.cli.check:check", name="check", help="Verify the files of a run.")
 app.command("fivo.cli.sweep:sweep", name="sweep", help="Reproduce a table or figure of the paper.")
 app.command("fivo.cli.report:report", name="report", help="Write a page, or tables, from sweeps and runs.")

@@ -6,6 +6,7 @@ from fivo.data.buckets import choose_padded_lengths
 from fivo.data.checking import Checked, Listed, check, list_datasets
 from fivo.data.columns import Column
 from fivo.data.dataset import Dataset
+from fivo.data.facts import TableFacts
 from fivo.data.fetching import Fetched, fetch
 from fivo.data.loading import find, load
 from fivo.data.midi import read_midi
@@ -27,6 +28,7 @@ from fivo.data.tables import (
     TimeRule,
     apply_schema,
     as_table,
+    check_place,
     check_table,
     is_table,
     read_table,
@@ -54,6 +56,7 @@ __all__ = [
     "Split",
     "SplitRule",
     "TableColumn",
+    "TableFacts",
     "TableOverview",
     "TableSchema",
     "TableSequences",
@@ -66,6 +69,7 @@ __all__ = [
     "bars",
     "bars_log_likelihood",
     "check",
+    "check_place",
     "check_table",
     "check_timit",
     "choose_padded_lengths",

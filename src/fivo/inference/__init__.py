@@ -1,24 +1,46 @@
 """Uses of a trained model: its bounds on any split, what limits them, and new sequences from it."""
 
+from fivo.inference.accuracy import coverage, crps, energy_score, log_score, seasonal_naive
+from fivo.inference.anomalies import Calibration
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
+from fivo.inference.filtering import Rows, filter_rows
+from fivo.inference.forecasting import Draws, forecast_rows
+from fivo.inference.forecasts import Forecast
 from fivo.inference.lineage import Lineage, trace_lineage
 from fivo.inference.relative import read_baseline, relative_to
 from fivo.inference.sampling import sample
 from fivo.inference.scores import bounding_options, evaluate
+from fivo.inference.smoothing import Smoothed, impute_rows, smooth_rows
+from fivo.inference.tables import TableModel
 from fivo.inference.trained import Trained, filter_of
 
 __all__ = [
+    "Calibration",
     "Curves",
+    "Draws",
+    "Forecast",
     "Lineage",
+    "Rows",
+    "Smoothed",
+    "TableModel",
     "Trained",
     "bounding_options",
+    "coverage",
+    "crps",
     "diagnose",
     "diagnose_model",
+    "energy_score",
     "evaluate",
     "filter_of",
+    "filter_rows",
+    "forecast_rows",
+    "impute_rows",
+    "log_score",
     "read_baseline",
     "relative_to",
     "sample",
+    "seasonal_naive",
+    "smooth_rows",
     "trace_lineage",
 ]

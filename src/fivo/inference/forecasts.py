@@ -48,10 +48,10 @@ class Forecast:
     def to_frame(self) -> Frame:
         """One row for each series and step: id, time, and `y_mean`, `y_q0.1`, ... for every value `y`."""
         count, _, horizon, _ = self.model_samples.shape
-        columns: dict[str, Any] = {
-            name: np.repeat(np.asarray(ids, object), horizon).tolist() for name, ids in self.ids.items()
-        }
-        columns[self.schema.time_column or "step"] = np.concatenate(self.times) if self.times else []
+        columns: dict[str, Any] = {name: [i for i in ids for _ in range(horizon)] for name, ids in self.ids.items()}
+        times = np.concatenate(self.times)
+        whole = times.dtype.kind == "f" and (times == np.rint(times)).all()
+        columns[self.schema.time_column or "step"] = times.astype(np.int64) if whole else times
         samples = self.samples
         for place, column in enumerate(self.schema.values):
             drawn = samples[..., place]

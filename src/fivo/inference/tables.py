@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from fivo._scoring import device_batch, scoring_plan, weights_dtype
 from fivo.batch import Batch
-from fivo.data import TableSchema, TableSequences, apply_schema, as_table, times_after
+from fivo.data import Split, TableSchema, TableSequences, apply_schema, as_table, times_after
 from fivo.errors import InputError
 from fivo.inference.anomalies import Calibration
 from fivo.inference.filtering import Rows, filter_rows
@@ -86,7 +86,7 @@ class TableModel:
             quantiles: Which quantiles to give.
         """
         frame, seen = self.read(table)
-        found = self.filtered(seen, tuple(quantiles))
+        found = self.filtered(seen.split, tuple(quantiles))
         columns = value_columns(self.schema, found.mean, found.quantiles, quantiles)
         columns["log_likelihood"] = found.log_likelihood + raw_offsets(self.schema, seen)
         return self._rows(frame, seen, columns | state_columns(found.state_mean, found.state_quantiles, quantiles))
@@ -115,7 +115,7 @@ class TableModel:
             quantile = np.moveaxis(np.quantile(flat, quantiles, axis=2), 0, 2)
             return flat.mean(axis=2), quantile, np.asarray(drawn.distinct)
 
-        mean, quantile, distinct = self._each(seen, "smoothing", smoothed)
+        mean, quantile, distinct = self._each(seen.split, "smoothing", smoothed)
         return self._rows(frame, seen, state_columns(mean, quantile, quantiles) | {"distinct": distinct})
 
     def impute(self, table: Any, *, quantiles: Sequence[float] = (0.1, 0.9), num_samples: int = 100) -> Frame:
@@ -138,7 +138,7 @@ class TableModel:
             drawn, distinct = impute_rows(pf, self.model, batch, num_samples=num_samples, key=keys)
             return np.swapaxes(drawn.samples, 1, 2), distinct
 
-        samples, distinct = self._each(seen, "imputing", imputed)
+        samples, distinct = self._each(seen.split, "imputing", imputed)
         missing = ~np.concatenate(seen.masks)
         columns: dict[str, Any] = {"distinct": distinct}
         for place, column in enumerate(self.schema.values):
@@ -171,7 +171,7 @@ class TableModel:
         _, seen = self.read(table)
         inputs = self._future_inputs(seen, horizon, inputs_from)
         found: list[Any] = [None] * len(seen.sequences)
-        for batch, keys, indices in self._chunks(seen, "forecasting"):
+        for batch, keys, indices in self._chunks(seen.split, "forecasting"):
             u = None if inputs is None else inputs[np.maximum(indices, 0)]
             drawn = forecast_rows(
                 self.model,
@@ -193,30 +193,39 @@ class TableModel:
 
         Args:
             table: A path or a frame.
-            rows: What ordinary rows scored (`surprise`).
-            series: What ordinary series scored (`series_scores`).
+            rows: What ordinary rows scored (`calibration`).
+            series: What ordinary series scored, in nats per row.
             rate: The false-alarm rate; one that the calibration cannot meet is refused.
         """
         rows.check_rate(rate, "rows")
         series.check_rate(rate, "series")
         frame, seen = self.read(table)
-        found = self.filtered(seen)
-        p = rows.p_values(found.surprise, np.random.default_rng(self.seed).random(len(found.surprise)))
+        found = self.filtered(seen.split)
+        p = rows.p_values(np.asarray(found.surprise), np.random.default_rng(self.seed).random(len(found.surprise)))
         per_row = self._rows(frame, seen, {"p_value": p, "alarm": p <= rate})
-        nats = self.series_scores(seen, found)
+        nats = np.array([found.log_likelihood[a:b].mean() for a, b in pairwise(_bounds(seen))])
         whole = series.p_values(nats)
         return per_row, frame_of({**self._ids(seen), "nats_per_row": nats, "p_value": whole, "alarm": whole <= rate})
 
-    def series_scores(self, seen: TableSequences, found: Rows) -> Float[np.ndarray, " series"]:
-        """Nats per row of every series, on the model's scale."""
-        return np.array([found.log_likelihood[a:b].mean() for a, b in pairwise(_bounds(seen))])
+    def calibration(self, split: Split) -> tuple[Calibration, Calibration]:
+        """What the rows and the series of ordinary data score.
+
+        Args:
+            split: The data, which took no part in training; of series that begin with context, the rows after it.
+        """
+        found = self.filtered(split)
+        begin = np.zeros(len(split), int) if split.starts is None else np.asarray(split.starts)
+        bounds = np.cumsum([0, *split.lengths])
+        surprise = [found.surprise[a + s : b] for (a, b), s in zip(pairwise(bounds), begin, strict=True)]
+        nats = [found.log_likelihood[a + s : b].mean() for (a, b), s in zip(pairwise(bounds), begin, strict=True)]
+        return Calibration(np.concatenate(surprise)), Calibration(np.asarray(nats))
 
     def read(self, table: Any) -> tuple[Frame, TableSequences]:
         """A table, and its series on the model's scale."""
         frame = as_table(table)
         return frame, apply_schema(self.schema, frame)
 
-    def filtered(self, seen: TableSequences, quantiles: tuple[float, ...] = QUANTILES) -> Rows:
+    def filtered(self, seen: Split, quantiles: tuple[float, ...] = QUANTILES) -> Rows:
         """What a filter says of every row, one series after the other."""
         pf = ParticleFilter(self.num_particles, "systematic")
 
@@ -224,7 +233,7 @@ class TableModel:
             found = filter_rows(pf, self.model, batch, quantiles=quantiles, key=keys)
             return tuple(np.asarray(leaf, np.float64) for leaf in found)
 
-        return Rows(*self._each(seen, "filtering", rows))
+        return Rows(*self._each(seen, "filtering", rows))  # pyright: ignore[reportArgumentType]
 
     def _increments(self, seen: TableSequences, repeat: int) -> Float[np.ndarray, " row"]:
         pf = ParticleFilter(self.num_particles, "systematic")
@@ -235,27 +244,27 @@ class TableModel:
             keys = jax.vmap(lambda key: jax.random.fold_in(key, repeat))(keys)
             return (np.asarray(pf(self.model, batch, key=keys).log_increments, np.float64),)
 
-        return self._each(seen, "scoring", increments)[0]
+        return self._each(seen.split, "scoring", increments)[0]
 
-    def _each(self, seen: TableSequences, what: str, function: Callable[..., Parts]) -> Parts:
+    def _each(self, seen: Split, what: str, function: Callable[..., Parts]) -> Parts:
         """What a function says of every step, all series one after the other, from arrays [batch, time, ...]."""
-        found: list[Any] = [None] * len(seen.sequences)
+        found: list[Any] = [None] * len(seen)
         for batch, keys, indices in self._chunks(seen, what):
             parts = function(batch, keys)
             for slot, index in enumerate(indices):
                 if index >= 0:
-                    found[index] = [part[slot, : len(seen.sequences[index])] for part in parts]
+                    found[index] = [part[slot, : len(seen[index])] for part in parts]
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
-    def _chunks(self, seen: TableSequences, what: str) -> Any:
+    def _chunks(self, seen: Split, what: str) -> Any:
         """Batches of series of similar lengths, a key for each, and which they are; -1 is an empty slot."""
-        lengths = np.array([len(x) for x in seen.sequences])
+        lengths = seen.lengths
         keys = jax.random.split(jax.random.key(self.seed), len(lengths))
         done = 0
         for indices, padded in scoring_plan(lengths, self.num_particles):
             # An empty slot repeats a series: sequences of no rows are refused elsewhere.
             chosen = np.where(indices < 0, indices.max(), indices)
-            yield device_batch(seen.split, chosen, padded, weights_dtype(self.model)), keys[chosen], indices
+            yield device_batch(seen, chosen, padded, weights_dtype(self.model)), keys[chosen], indices
             done += int((indices >= 0).sum())
             self.progress(what, done, len(lengths))
 

@@ -25,6 +25,7 @@ from fivo.runs._records import Reported as Reported
 from fivo.runs._records import Result as Result
 from fivo.runs._records import Sandwich as Sandwich
 from fivo.runs._records import Score as Score
+from fivo.runs._records import TableRecord as TableRecord
 from fivo.runs._records import Verdict as Verdict
 from fivo.runs._sealing import FORMAT as FORMAT
 from fivo.runs._sealing import Record as Record

@@ -23,6 +23,16 @@ class Provenance(Record, frozen=True):
     versions: dict[str, str]
 
 
+class TableRecord(Record, frozen=True):
+    """How the table of a run was read, and what its model was built from: enough to use the run without the table."""
+
+    KIND: ClassVar[str] = "table"
+    FILE: ClassVar[str] = "table.json"
+    REMEDY: ClassVar[str] = "restore it from a copy, or use the run where its table is"
+
+    facts: dict[str, Any]
+
+
 class Result(Record, frozen=True):
     """What training ended with."""
 

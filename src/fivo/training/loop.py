@@ -114,7 +114,7 @@ def _train(session: Session, watchers: Watchers) -> Best:
     if not session.finished:
         # Before the settings change: a kill in between must not leave a result beside settings it is not of.
         run.forget_result()
-        run.record_provenance(session.dataset.fingerprint)
+        run.record_provenance(session.dataset)
     run.record(session.plan.settings, session.progress.step)
     session.settle()
     with ExitStack() as stack:

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from fivo import __version__, runs
+from fivo.data import Dataset, TableFacts
 from fivo.errors import InputError
-from fivo.runs import Provenance, Result
+from fivo.runs import Provenance, Result, TableRecord
 from fivo.settings import EXTENDABLE, Settings, from_record
 from fivo.training.commit import code_commit
 
@@ -39,11 +40,13 @@ class RunDirectory(runs.RunDirectory):
             )
         return bool(changed)
 
-    def record_provenance(self, fingerprint: str) -> None:
+    def record_provenance(self, dataset: Dataset) -> None:
         """Write down what is about to train the run; before its first settings, which make this a run."""
         names = ("jax", "jaxlib", "equinox", "numpyro", "optax")
         versions = {"fivo": __version__} | {name: version(name) for name in names}
-        self.write(Provenance(fingerprint, code_commit(), platform.python_version(), versions))
+        self.write(Provenance(dataset.fingerprint, code_commit(), platform.python_version(), versions))
+        if dataset.table is not None:
+            self.write(TableRecord(TableFacts.of(dataset).to_plain()))
 
     def record(self, config: Settings, step: int) -> None:
         """Write down the settings that the run is continued with from a step on."""

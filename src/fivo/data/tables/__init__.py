@@ -5,7 +5,7 @@ from fivo.data.tables.overview import ColumnOverview, TableOverview, check_table
 from fivo.data.tables.reading import as_table, is_table, read_table
 from fivo.data.tables.schema import SplitRule, TableColumn, TableSchema, TimeRule
 from fivo.data.tables.sequences import TableSequences, apply_schema
-from fivo.data.tables.writing import write_table
+from fivo.data.tables.writing import check_place, write_table
 
 __all__ = [
     "ColumnOverview",
@@ -17,6 +17,7 @@ __all__ = [
     "TimeRule",
     "apply_schema",
     "as_table",
+    "check_place",
     "check_table",
     "is_table",
     "read_table",

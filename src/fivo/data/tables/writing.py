@@ -20,6 +20,12 @@ _FORMULA = r"^\s*[=+\-@\t\r]"
 _CONTROLS = re.compile(_CONTROL)
 
 
+def check_place(path: str | Path) -> None:
+    """Refuse a file that no table can be written to, before there is one."""
+    if Path(path).suffix.lower() not in (".csv", *PARQUETS, *ARROWS):
+        raise InputError(f"a table is written to a .csv, .parquet or .arrow file, got {str(path)!r:.80}.")
+
+
 def write_table(path: str | Path, table: Any) -> None:
     """Write a table, whole or not at all.
 
@@ -30,8 +36,7 @@ def write_table(path: str | Path, table: Any) -> None:
     frame = as_polars(table)
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in (".csv", *PARQUETS, *ARROWS):
-        raise InputError(f"a table is written to a .csv, .parquet or .arrow file, got {str(path)!r:.80}.")
+    check_place(path)
     frame = harmless(frame, formulas=suffix == ".csv")
     with refusing_table(str(path), "place for this table", "choose another format"), replacing(path) as file:
         if suffix == ".csv":
