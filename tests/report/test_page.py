@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 from fivo.errors import InputError
 from fivo.experiments.tables import write_summary
 from fivo.report import read_sources, report_page
 from fivo.report.page import UPLOT
+from fivo.runs import Excerpt, write_excerpt
 from tests.experiments.made import ODD, made_experiment, write_metrics, write_sweep, write_training
 from tests.sentences import assert_one_sentence
 
@@ -171,6 +173,18 @@ def test_the_music_of_selected_runs_comes_first(tmp_path):
     shown = re.findall(r"<figcaption>(\w)-", page)
     assert shown[:2] == ["f", "f"]  # its data and its sample
     assert len(set(shown)) == 4
+
+
+def test_music_of_every_bound_comes_before_more_of_one(tmp_path):
+    experiment = made_experiment(
+        grid=[{"dataset": "jsb", "bound": ["elbo", "fivo"], "learning_rate": [1e-3, 1e-4]}], published=[]
+    )
+    roll = np.eye(4, 88, dtype=np.uint8)
+    for run in experiment.runs:
+        write_excerpt(write_training(tmp_path, run, -7.0) / "sample.npz", Excerpt(roll, roll, 1))
+    page = report_page(read_sources([tmp_path]), audio=False)
+    shown = re.findall(r"<figcaption>jsb-(\w+)-", page)
+    assert shown[:6] == ["elbo", "elbo", "fivo", "fivo", "elbo", "elbo"]  # data and sample of each
 
 
 def test_nothing_is_fetched_and_names_are_text(sweep):
