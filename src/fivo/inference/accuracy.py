@@ -19,7 +19,7 @@ def crps(
     # Σ_i Σ_j |x_i - x_j| from the sorted draws, without the quadratic table.
     ranks = (2 * np.arange(1, count + 1) - count - 1).reshape(-1, *[1] * (samples.ndim - 1))
     spread = (ranks * ordered).sum(axis=0) / max(count * (count - 1), 1)
-    return distance - spread
+    return np.asarray(distance - spread)
 
 
 def energy_score(

@@ -16,6 +16,10 @@ from fivo.smc import FilterState, ParticleFilter, sequence_keys
 from fivo.weights import log_sum_exp
 
 
+TAIL = 10
+"""Of the drawn rows, the least likely ones that the tail beyond all is fitted to."""
+
+
 class Rows(NamedTuple):
     """What a filter says of every row, [batch, time, ...]; past a sequence's end everything is zero."""
 
@@ -155,12 +159,18 @@ def predict_next(
 def _surprise(
     model: SequenceModel, drawn: Drawn, x: Shaped[Array, " dim"], mask: Bool[Array, " dim"] | None, key: Key[Array, ""]
 ) -> Float[Array, ""]:
-    """The share of drawn rows that are less likely than x, x itself counted, ties broken at random."""
+    """The share of drawn rows that are less likely than x, x itself counted, ties broken at random.
+
+    Where x is less likely than all of them, an exponential tail fitted to the least likely ones says how much less.
+    """
     own = drawn.score(x, mask)
     others = jax.vmap(lambda row: drawn.score(row, mask))(drawn.x)
     share = jax.random.uniform(key, dtype=own.dtype)
     less, ties = jnp.sum(others < own), jnp.sum(others == own)
-    value = (less + share * (ties + 1)) / (others.shape[0] + 1)
+    lowest = jnp.sort(others)[:TAIL]
+    spread = jnp.maximum(jnp.mean(lowest[-1] - lowest), jnp.finfo(own.dtype).tiny)
+    beyond = jnp.exp(-jnp.maximum(lowest[0] - own, 0) / spread)
+    value = jnp.where(less + ties == 0, beyond, less + share * (ties + 1)) / (others.shape[0] + 1)
     seen = jnp.asarray(True) if mask is None else jnp.any(mask)
     return jnp.where(seen, value.astype(own.dtype), 1)
 

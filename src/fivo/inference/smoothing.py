@@ -162,4 +162,4 @@ def _distinct(latents: PyTree) -> Int[Array, "batch time"]:
     flat = leaf.reshape(*leaf.shape[:3], -1)
     same = jnp.all(flat[:, :, :, None] == flat[:, :, None], axis=-1)
     earlier = jnp.tril(jnp.ones(same.shape[-2:], bool), -1)
-    return jnp.sum(~jnp.any(same & earlier, axis=-1), axis=-1)
+    return jnp.sum(~jnp.any(same & jnp.broadcast_to(earlier, same.shape), axis=-1), axis=-1)
