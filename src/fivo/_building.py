@@ -9,7 +9,7 @@ from jaxtyping import Array, Key
 
 from fivo import settings as kinds
 from fivo.bounds import ELBO, FIVO, IWAE, Bound, Exact
-from fivo.data import Dataset, load
+from fivo.data import Dataset, TableFacts, load
 from fivo.errors import InputError
 from fivo.gradients import Gradient, Pathwise
 from fivo.models import (
@@ -54,7 +54,7 @@ def build_dataset(settings: Settings, data_dir: str | Path | None = None) -> Dat
     )
 
 
-def build_model(settings: Settings, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
+def build_model(settings: Settings, dataset: Dataset | TableFacts, *, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of the settings."""
     if isinstance(settings.model, kinds.LinearGaussianModel):
         return _linear_gaussian(settings.model.latents, dataset, key=key)
@@ -81,7 +81,7 @@ def model_with(emission: Emission, settings: Settings, *, num_inputs: int = 0, k
     )
 
 
-def _linear_gaussian(latents: int, dataset: Dataset, *, key: Key[Array, ""]) -> SequenceModel:
+def _linear_gaussian(latents: int, dataset: Dataset | TableFacts, *, key: Key[Array, ""]) -> SequenceModel:
     """Slowly varying latents of unit size that each column mixes in its own way; inputs do nothing yet."""
     others = [column.name for column in dataset.columns if column.kind != "real"]
     if others:
@@ -140,7 +140,7 @@ def _share(text: str) -> float:
         raise InputError(f"fractions must be numbers such as train=0.8, got {text!r:.60}.") from None
 
 
-def build_emission(dataset: Dataset) -> Emission:
+def build_emission(dataset: Dataset | TableFacts) -> Emission:
     """What a dataset's frames are emitted by, from the kinds of its columns and their statistics in train."""
     groups: dict[tuple[str, int], list[int]] = {}
     for index, column in enumerate(dataset.columns):
@@ -149,7 +149,7 @@ def build_emission(dataset: Dataset) -> Emission:
     return parts[0][0] if len(parts) == 1 else MixedEmission(*parts)
 
 
-def _emission(dataset: Dataset, kind: str, places: list[int]) -> Emission:
+def _emission(dataset: Dataset | TableFacts, kind: str, places: list[int]) -> Emission:
     """Of the columns of one kind; category columns that come together have equally many categories."""
     if kind == "category":
         return CategoricalEmission(np.stack([dataset.train_rates(place) for place in places]))

@@ -15,7 +15,6 @@ from fivo.models import SequenceModel, has_initial_prior, start_state
 from fivo.smc import FilterState, ParticleFilter, sequence_keys
 from fivo.weights import log_sum_exp
 
-
 TAIL = 10
 """Of the drawn rows, the least likely ones that the tail beyond all is fitted to."""
 
