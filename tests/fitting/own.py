@@ -78,7 +78,7 @@ def tiny_waves(length: int = 8, seed: int = 0) -> Dataset:
 
     counts = {"train": 6, "valid": 3, "test": 3}
     splits = {split: tuple(swing(length - i % 3) for i in range(count)) for split, count in counts.items()}
-    return Dataset("waves", "waveform", splits, 0.3)
+    return Dataset.waveform("waves", splits, 0.3)
 
 
 def points() -> Dataset:
@@ -90,7 +90,7 @@ def points() -> Dataset:
         return (centres[rng.integers(2)] + 0.3 * rng.standard_normal((1, 2))).astype(np.float32)
 
     counts = {"train": 16, "valid": 4, "test": 4}
-    return Dataset("points", "waveform", {split: tuple(point() for _ in range(n)) for split, n in counts.items()}, 1.0)
+    return Dataset.waveform("points", {split: tuple(point() for _ in range(n)) for split, n in counts.items()}, 1.0)
 
 
 def autoencoder() -> VAE:
