@@ -11,18 +11,8 @@ from fivo.errors import InputError
 from tests.sentences import assert_one_sentence
 
 FIT = ("--id", "ship", "--time", "t", "--values", "lat,speed", "--inputs", "wind", "--model", "linear-gaussian")
-SHORT = (
-    "--fractions",
-    "train=0.5,valid=0.1,calibrate=0.3,test=0.1",
-    "--latents",
-    "2",
-    "--steps",
-    "60",
-    "--validate-every",
-    "30",
-    "--log-every",
-    "30",
-)
+SHORT = ("--latents", "2", "--steps", "60", "--validate-every", "30", "--log-every", "30")
+SPLITS = ("--fractions", "train=0.5,valid=0.1,calibrate=0.3,test=0.1")
 
 
 def run(*arguments):
@@ -57,7 +47,7 @@ def ships(count: int = 24, steps: int = 14, seed: int = 0) -> pl.DataFrame:
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     ships().write_csv(folder / "ships.csv")
-    run("fit", folder / "ships.csv", *FIT, *SHORT, "--out", folder / "run")
+    run("fit", folder / "ships.csv", *FIT, *SHORT, *SPLITS, "--out", folder / "run")
     return folder
 
 
