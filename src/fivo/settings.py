@@ -311,6 +311,8 @@ def _metas(annotation: Any) -> Iterator[Meta]:
 
 
 OPTIONS = options()
+ONLY_TABLES = frozenset(Table.__struct_fields__) - frozenset(Source.__struct_fields__)
+"""Settings that say that data is a table."""
 _DEFAULTS_OF: dict[Any, dict[str, Any]] = {"linear-gaussian": {"bound": "exact", "learning_rate": 0.02}}
 """Defaults of other sections that come with a model."""
 
@@ -326,6 +328,8 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     flat = {**_DEFAULTS_OF.get(flat.get("model", ""), {}), **flat}
     kinds = {section: getattr(base, section).kind for section in KINDS}
+    if kinds["data"] == "source" and any(name in flat for name in ONLY_TABLES):
+        kinds["data"] = "table"
     for name, value in flat.items():
         if name in KINDS and name in OPTIONS:
             kinds[name] = _known_kind(name, value)

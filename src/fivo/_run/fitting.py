@@ -22,6 +22,7 @@ from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.settings import (
     DEFAULTS,
+    ONLY_TABLES,
     OPTIONS,
     OwnBound,
     OwnData,
@@ -202,8 +203,7 @@ def prepare(
 def _source_of(flat: Mapping[str, Any]) -> Source | Table:
     """Where data comes from: a table if its name or any setting says so."""
     named = str(flat.get("dataset", ""))
-    only = set(Table.__struct_fields__) - set(Source.__struct_fields__)
-    if named not in (*KNOWN, TIMIT) and (is_table(named) or any(flat.get(name) for name in only)):
+    if named not in (*KNOWN, TIMIT) and (is_table(named) or any(name in flat for name in ONLY_TABLES)):
         return Table(dataset=named)
     return Source()
 
