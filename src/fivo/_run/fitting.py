@@ -70,12 +70,14 @@ def fit(
     """Train a model on data, or continue a run that was interrupted; one that is done is only read.
 
     Args:
-        model: A `SequenceModel` of your own, a function that makes one of the dataset, or a name: "vrnn" or "srnn".
-        data: A `Dataset`, a name or a path (see `fivo.data.load`), or what `Dataset.from_arrays` takes as its training
-            sequences: an array [sequence, time, dim] or a list of arrays [time, dim].
+        model: A `SequenceModel` of your own, a function that makes one of the dataset, or a name: "vrnn",
+            "srnn" or "linear-gaussian".
+        data: A `Dataset`, a name or a path (see `fivo.data.load`; tables too, with the settings id, time, values, ...),
+            or what `Dataset.from_arrays` takes as its training sequences: an array [sequence, time, dim] or a list of
+            arrays [time, dim].
         bound: An objective such as `fivo.bounds.FIVO(4)`, any callable `bound(model, batch, *, key)` that returns a
-            `BoundResult` or log p̂ [sequence], or a name: "elbo", "iwae" or "fivo". Float arrays of an objective are
-            trained with the model.
+            `BoundResult` or log p̂ [sequence], or a name: "elbo", "iwae", "fivo" or "exact". Float arrays
+            of an objective are trained with the model.
         optimizer: An optax transformation; by default Adam, with the settings learning_rate, weight_decay, schedule,
             warmup and clip.
         validation: Chooses the best step on the validation split; by default the objective itself.
@@ -192,7 +194,7 @@ def prepare(
     return make_plan(
         _with_digests(chosen, untrained, rule, updates),
         dataset,
-        model=untrained,
+        untrained,
         bound=own_bound,  # pyright: ignore[reportArgumentType]
         validation=validation,
         optimizer=rule,

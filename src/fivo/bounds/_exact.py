@@ -27,14 +27,21 @@ class Exact(eqx.Module):
             batch: a `Batch`, or what can be made one.
             key: not used.
         """
-        batch = as_batch(batch)
-        known = getattr(model, "log_evidence", None)
-        if known is None:
+        self.check(model)
+        log_evidence = model.log_evidence(as_batch(batch))  # pyright: ignore[reportAttributeAccessIssue]
+        ones = jnp.ones_like(log_evidence)[:, None]
+        info = BoundInfo(log_evidence[:, None], ones, jnp.zeros(ones.shape, bool), 0 * ones)
+        return BoundResult(log_evidence, info)
+
+    @staticmethod
+    def check(model: SequenceModel) -> None:
+        """Refuse a model that does not know its likelihood.
+
+        Args:
+            model: the model.
+        """
+        if not hasattr(model, "log_evidence"):
             raise InputError(
                 f"{type(model).__name__} must have a method log_evidence(batch) to be trained on its exact likelihood; "
                 "use FIVO."
             )
-        log_evidence = known(batch)
-        ones = jnp.ones_like(log_evidence)[:, None]
-        info = BoundInfo(log_evidence[:, None], ones, jnp.zeros(ones.shape, bool), 0 * ones)
-        return BoundResult(log_evidence, info)

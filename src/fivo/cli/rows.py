@@ -12,170 +12,112 @@ if TYPE_CHECKING:
 SHOWN = 10
 """Series that are listed on the screen."""
 
+RunFolder = Annotated[Path, Parameter(help="The run's directory.")]
+TableFile = Annotated[Path, Parameter(help="A table with the columns that the run was trained on.")]
+Out = Annotated[Path, Parameter(help="Where to put the rows: a .csv, .parquet or .arrow file.")]
+Quantiles = Annotated[str, Parameter(help="Quantiles to give, separated by commas.")]
+Particles = Annotated[int, Parameter(help="Number of particles of the filter; exact models need none.")]
+Seed = Annotated[int, Parameter(help="Random seed.")]
+AsJson = Annotated[
+    bool, Parameter(name="--json", negative=(), help="Print one JSON object per series instead of a table.")
+]
+
 
 def score(
-    run: Path,
-    table: Path,
+    run: RunFolder,
+    table: TableFile,
     *,
-    out: Path | None = None,
-    particles: int = 200,
+    out: Out | None = None,
+    particles: Particles = 200,
     repeats: int = 3,
-    seed: int = 0,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Compute log p(row | rows before it) for every row of a table, and totals for every series.
 
     Parameters
     ----------
-    run
-        The run's directory.
-    table
-        A table with the columns that the run was trained on.
-    out
-        Where to put the rows: a .csv, .parquet or .arrow file.
-    particles
-        Number of particles of the filter; not needed by exact models.
     repeats
         Independent filters, for standard errors.
-    seed
-        Random seed.
-    as_json
-        Print one JSON object per series instead of a table.
     """
-    with _Session(run, table, out, particles, seed) as session:
+    with _Session(run, out, particles, seed) as session:
         rows, series = session.tables.score(table, repeats=repeats)
         session.finish(rows, series, as_json, "nats in the table's own units")
 
 
 def filter(
-    run: Path,
-    table: Path,
+    run: RunFolder,
+    table: TableFile,
     *,
-    out: Path,
-    quantiles: str = "0.1,0.5,0.9",
-    particles: int = 200,
-    seed: int = 0,
+    out: Out,
+    quantiles: Quantiles = "0.1,0.5,0.9",
+    particles: Particles = 200,
+    seed: Seed = 0,
 ) -> None:
-    """Give the latent state after every row, and what was expected of the row before it was seen.
-
-    Parameters
-    ----------
-    run
-        The run's directory.
-    table
-        A table with the columns that the run was trained on.
-    out
-        Where to put the rows: a .csv, .parquet or .arrow file.
-    quantiles
-        Quantiles of predictions and states, separated by commas.
-    particles
-        Number of particles.
-    seed
-        Random seed.
-    """
-    with _Session(run, table, out, particles, seed) as session:
+    """Give the latent state after every row, and what was expected of the row before it was seen."""
+    with _Session(run, out, particles, seed) as session:
         session.finish(session.tables.filter(table, quantiles=_levels(quantiles)))
 
 
 def smooth(
-    run: Path,
-    table: Path,
+    run: RunFolder,
+    table: TableFile,
     *,
-    out: Path,
-    quantiles: str = "0.1,0.5,0.9",
-    particles: int = 200,
-    seed: int = 0,
+    out: Out,
+    quantiles: Quantiles = "0.1,0.5,0.9",
+    particles: Particles = 200,
+    seed: Seed = 0,
 ) -> None:
-    """Give the latent state at every row given all rows of its series.
-
-    Parameters
-    ----------
-    run
-        The run's directory.
-    table
-        A table with the columns that the run was trained on.
-    out
-        Where to put the rows: a .csv, .parquet or .arrow file.
-    quantiles
-        Quantiles of the states, separated by commas.
-    particles
-        Number of particles.
-    seed
-        Random seed.
-    """
-    with _Session(run, table, out, particles, seed) as session:
+    """Give the latent state at every row given all rows of its series."""
+    with _Session(run, out, particles, seed) as session:
         session.finish(session.tables.smooth(table, quantiles=_levels(quantiles)))
 
 
 def impute(
-    run: Path,
-    table: Path,
+    run: RunFolder,
+    table: TableFile,
     *,
-    out: Path,
-    quantiles: str = "0.1,0.9",
+    out: Out,
+    quantiles: Quantiles = "0.1,0.9",
     samples: int = 100,
-    particles: int = 200,
-    seed: int = 0,
+    particles: Particles = 200,
+    seed: Seed = 0,
 ) -> None:
     """Fill the missing cells of a table, given all rows of their series; observed cells stay as they are.
 
     Parameters
     ----------
-    run
-        The run's directory.
-    table
-        A table with the columns that the run was trained on.
-    out
-        Where to put the table: a .csv, .parquet or .arrow file.
-    quantiles
-        Quantiles of filled cells, separated by commas.
     samples
         Draws of every missing cell.
-    particles
-        Number of particles.
-    seed
-        Random seed.
     """
-    with _Session(run, table, out, particles, seed) as session:
+    with _Session(run, out, particles, seed) as session:
         session.finish(session.tables.impute(table, quantiles=_levels(quantiles), num_samples=samples))
 
 
 def forecast(
-    run: Path,
-    table: Path,
+    run: RunFolder,
+    table: TableFile,
     *,
     horizon: int,
-    out: Path,
-    quantiles: str = "0.1,0.5,0.9",
+    out: Out,
+    quantiles: Quantiles = "0.1,0.5,0.9",
     inputs_from: Path | None = None,
     samples: int = 200,
-    particles: int = 200,
-    seed: int = 0,
+    particles: Particles = 200,
+    seed: Seed = 0,
 ) -> None:
     """Forecast the rows that follow every series of a table.
 
     Parameters
     ----------
-    run
-        The run's directory.
-    table
-        The series so far.
     horizon
         Number of rows to forecast.
-    out
-        Where to put the forecast: a .csv, .parquet or .arrow file.
-    quantiles
-        Quantiles of the forecast, separated by commas.
     inputs_from
         A table with the inputs of the rows to come, for runs with inputs.
     samples
         Draws of every series.
-    particles
-        Number of particles.
-    seed
-        Random seed.
     """
-    with _Session(run, table, out, particles, seed) as session:
+    with _Session(run, out, particles, seed) as session:
         made = session.tables.forecast(
             table, horizon, quantiles=_levels(quantiles), inputs_from=inputs_from, num_samples=samples
         )
@@ -183,14 +125,14 @@ def forecast(
 
 
 def anomaly(
-    run: Path,
-    table: Path,
+    run: RunFolder,
+    table: TableFile,
     *,
-    out: Path | None = None,
+    out: Out | None = None,
     rate: float = 0.01,
-    particles: int = 200,
-    seed: int = 0,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    particles: Particles = 200,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Sound an alarm for rows and series that are stranger than ordinary ones, at a false-alarm rate that is met.
 
@@ -198,22 +140,10 @@ def anomaly(
 
     Parameters
     ----------
-    run
-        The run's directory.
-    table
-        A table with the columns that the run was trained on.
-    out
-        Where to put the rows: a .csv, .parquet or .arrow file.
     rate
         The false-alarm rate, for rows and for series.
-    particles
-        Number of particles.
-    seed
-        Random seed.
-    as_json
-        Print one JSON object per series instead of a table.
     """
-    with _Session(run, table, out, particles, seed) as session:
+    with _Session(run, out, particles, seed) as session:
         calibration = session.run.calibration(session.tables)
         rows, series = session.tables.anomaly(table, *calibration, rate=rate)
         session.finish(rows, series, as_json, f"alarms at a false-alarm rate of {rate:g}")
@@ -222,8 +152,9 @@ def anomaly(
 class _Session:
     """A run that reads tables, with progress; nothing is written unless everything went well."""
 
-    def __init__(self, run: Path, table: Path, out: Path | None, particles: int, seed: int) -> None:
+    def __init__(self, run: Path, out: Path | None, particles: int, seed: int) -> None:
         from fivo._run import open_run
+        from fivo._terminal.output import note
         from fivo._terminal.progress import Bar
         from fivo.caching import compilation_cache
         from fivo.data import check_place
@@ -233,11 +164,15 @@ class _Session:
         if out is not None:
             check_place(out)
         compilation_cache()
-        self.table, self.out = table, out
+        self.out = out
         self.bar = Bar("reading")
         self.run: Run = open_run(run)
-        self.tables: TableModel = self.run.on_tables(num_particles=particles, seed=seed, progress=self._progress)
-        self.warned = False
+        self.tables: TableModel = self.run.on_tables(
+            num_particles=particles,
+            seed=seed,
+            progress=self._progress,
+            warn=lambda sentence: note(f"fivo: warning: {sentence}"),
+        )
 
     def __enter__(self) -> "_Session":
         self.bar.__enter__()
@@ -255,23 +190,20 @@ class _Session:
         from fivo._terminal.output import note, say
         from fivo.data import write_table
 
-        for sentence in self.tables.read(self.table)[1].warnings:
-            note(f"fivo: warning: {sentence}")
         if self.out is not None:
             write_table(self.out, rows)
-            say(f"wrote {self.out}: {rows.height:,} rows")
+            # Standard output is for JSON alone, where that was asked for.
+            (note if as_json else say)(f"wrote {self.out}: {rows.height:,} rows")
         if series is not None:
             _show(series, as_json, about)
 
 
 def _show(series: Any, as_json: bool, about: str) -> None:
-    import msgspec
-
-    from fivo._terminal.output import console, say
+    from fivo._terminal.output import console, say_json
 
     if as_json:
         for row in series.iter_rows(named=True):
-            say(msgspec.json.encode(row).decode())
+            say_json(row)
         return
     from rich.table import Table
 

@@ -1,6 +1,6 @@
 """Uses of a trained model: its bounds on any split, what limits them, and new sequences from it."""
 
-from fivo.inference.accuracy import coverage, crps, energy_score, log_score, seasonal_naive
+from fivo.inference.accuracy import crps
 from fivo.inference.anomalies import Calibration
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
@@ -26,21 +26,17 @@ __all__ = [
     "TableModel",
     "Trained",
     "bounding_options",
-    "coverage",
     "crps",
     "diagnose",
     "diagnose_model",
-    "energy_score",
     "evaluate",
     "filter_of",
     "filter_rows",
     "forecast_rows",
     "impute_rows",
-    "log_score",
     "read_baseline",
     "relative_to",
     "sample",
-    "seasonal_naive",
     "smooth_rows",
     "trace_lineage",
 ]

@@ -1,6 +1,5 @@
 """One pass over rows: what each was expected to be before it was seen, how likely it was, and the state after it."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,8 +10,8 @@ from jaxtyping import Array, Bool, Float, Key, PyTree, Shaped
 
 from fivo.batch import Batch, Sequence, as_batch, over_sequences
 from fivo.distributions import observation_log_prob, sample, weight_dtype
-from fivo.models import SequenceModel, has_initial_prior, start_state
-from fivo.smc import FilterState, ParticleFilter, sequence_keys
+from fivo.models import SequenceModel, has_initial_prior
+from fivo.smc import FilterState, ParticleFilter, initial_particles, sequence_keys
 from fivo.weights import log_sum_exp
 
 TAIL = 10
@@ -55,13 +54,16 @@ def filter_rows(
         quantiles: Which quantiles to return.
         num_samples: Draws of each prediction.
         key: One random key, or one for each sequence.
+
+    Returns:
+        For every row its log-likelihood, prediction and surprise, and the latent state after it.
     """
     batch = as_batch(batch)
     keys = sequence_keys(key, batch.lengths.shape[0])
     return _rows(pf, model, batch, keys, tuple(quantiles), num_samples)
 
 
-@partial(eqx.filter_jit)
+@eqx.filter_jit
 def _rows(
     pf: ParticleFilter,
     model: SequenceModel,
@@ -86,7 +88,7 @@ def _rows(
                 log_likelihood=info.log_increment,
                 mean=jnp.mean(drawn.x.astype(dtype), axis=0),
                 quantiles=jnp.quantile(drawn.x.astype(dtype), levels, axis=0),
-                surprise=_surprise(model, drawn, x, mask, tie_key),
+                surprise=_surprise(drawn, x, mask, tie_key),
                 state_mean=_weighted_mean(info.latents, info.log_weights, dtype),
                 state_quantiles=_weighted_quantiles(info.latents, info.log_weights, levels, dtype),
                 ess=info.ess,
@@ -123,9 +125,7 @@ def predict_next(
     particle_key, choice_key, row_key = jax.random.split(key, 3)
     particles = state.particles.state
     if jax.tree.leaves(context):
-        fresh = jax.tree.map(
-            lambda leaf: jnp.broadcast_to(leaf, (pf.num_particles, *jnp.shape(leaf))), start_state(model, context)
-        )
+        fresh = initial_particles(model, context, pf.num_particles).state
         particles = jax.tree.map(lambda a, b: _where(state.step == 0, a, b), fresh, particles)
 
     def latent_of(state: PyTree, key: Key[Array, ""], first: bool) -> PyTree:
@@ -156,7 +156,7 @@ def predict_next(
 
 
 def _surprise(
-    model: SequenceModel, drawn: Drawn, x: Shaped[Array, " dim"], mask: Bool[Array, " dim"] | None, key: Key[Array, ""]
+    drawn: Drawn, x: Shaped[Array, " dim"], mask: Bool[Array, " dim"] | None, key: Key[Array, ""]
 ) -> Float[Array, ""]:
     """The share of drawn rows that are less likely than x, x itself counted, ties broken at random.
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from fivo.batch import Batch, as_batch
 from fivo.distributions import sample, weight_dtype
@@ -73,7 +73,7 @@ def impute_rows(
     if isinstance(model, LinearGaussian):
         mean, deviation = _exact_cells(model, batch)
         levels = (np.arange(num_samples) + 0.5) / num_samples
-        normal = norm.ppf(levels)[None, :, None, None]
+        normal = ndtri(levels)[None, :, None, None]
         samples = np.asarray(mean)[:, None] + np.asarray(deviation)[:, None] * normal
         distinct = np.full(batch.observations.shape[:2], num_samples)
     else:

@@ -1,5 +1,6 @@
 """A trained model of a table: reads other tables the same way, rows in, rows out, in the user's units."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -47,6 +48,7 @@ class TableModel:
         num_particles: Of the filters.
         seed: Random seed.
         progress: Called with what is being done, the series done and their number.
+        warn: Called with a sentence about whatever looks wrong in a table, but may be right.
     """
 
     model: SequenceModel
@@ -54,6 +56,7 @@ class TableModel:
     num_particles: int = 200
     seed: int = 0
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
+    warn: Callable[[str], None] = warnings.warn
 
     def score(self, table: Any, *, repeats: int = 3) -> tuple[Frame, Frame]:
         """log p(x_t | x_<t) of every row, in nats of the table's own units, and totals of every series.
@@ -223,7 +226,10 @@ class TableModel:
     def read(self, table: Any) -> tuple[Frame, TableSequences]:
         """A table, and its series on the model's scale."""
         frame = as_table(table)
-        return frame, apply_schema(self.schema, frame)
+        seen = apply_schema(self.schema, frame)
+        for sentence in seen.warnings:
+            self.warn(sentence)
+        return frame, seen
 
     def filtered(self, seen: Split, quantiles: tuple[float, ...] = QUANTILES) -> Rows:
         """What a filter says of every row, one series after the other."""

@@ -7,7 +7,7 @@ from fivo.smc._kernels import HMC, Copy, Kernel, Leapfrog, Moved, RandomWalk
 from fivo.smc._result import FilterResult, Record
 from fivo.smc._rules import EVERY_PATH, Proposed, Rules
 from fivo.smc._smoothing import backward_simulate, fixed_lag
-from fivo.smc._step import Particles, StepInfo, select
+from fivo.smc._step import Particles, StepInfo, initial_particles, select
 from fivo.smc._stream import FilterState, StreamResult
 from fivo.smc._tempering import Position, Tempered, anneal
 from fivo.smc._trajectories import draw_trajectory, filtered_mean, lineages, trajectories
@@ -39,6 +39,7 @@ __all__ = [
     "draw_trajectory",
     "filtered_mean",
     "fixed_lag",
+    "initial_particles",
     "lineages",
     "particle_gibbs",
     "select",

@@ -54,7 +54,14 @@ class StepInfo(eqx.Module):
 def initial_particles(
     model: SequenceModel, context: PyTree, num_particles: int, rules: Rules = EVERY_PATH
 ) -> Particles:
-    """Line 2: N equal particles in the state h_1, with weights 1/N."""
+    """Line 2: N equal particles in the state h_1, with weights 1/N.
+
+    Args:
+        model: the model.
+        context: what is known before the first frame of one sequence.
+        num_particles: N.
+        rules: what derivatives follow.
+    """
     state = jax.tree.map(
         lambda leaf: jnp.broadcast_to(leaf, (num_particles, *jnp.shape(leaf))), start_state(model, context)
     )

@@ -6,15 +6,14 @@ import jax
 from jaxtyping import Array, Key
 
 from fivo import settings as kinds
-from fivo._building import bounding_resampling, build_bound, build_model
-from fivo.bounds import Bound
+from fivo._building import bounding_resampling, build_bound
+from fivo.bounds import Bound, Exact
 from fivo.data import Dataset
 from fivo.errors import InputError
 from fivo.gradients import GRADIENTS, get_gradient
 from fivo.models import SequenceModel
 from fivo.settings import Settings
 from fivo.training.groups import Update
-from fivo.training.memory_estimate import check_memory
 from fivo.training.optimizer import Optimizer, adam
 
 
@@ -37,23 +36,33 @@ class Plan:
 def make_plan(
     settings: Settings,
     dataset: Dataset,
+    model: SequenceModel,
     *,
-    model: SequenceModel | None = None,
     bound: Bound | None = None,
     validation: Bound | None = None,
     optimizer: Optimizer | None = None,
     updates: tuple[Update, ...] = (),
 ) -> Plan:
-    """The plan of a run; what is not given as an object is built from the settings."""
-    if model is None:
-        check_memory(settings, dataset)
+    """The plan of a run; what is not given as an object is built from the settings.
+
+    Args:
+        settings: All settings of the run.
+        dataset: Its data.
+        model: The model that training starts from.
+        bound: What is maximised; `settings.bound` by default.
+        validation: What selects the best step; by default the bound itself.
+        optimizer: How parameters follow; `settings.optimizer` by default.
+        updates: Further losses.
+    """
     bound = training_bound(settings) if bound is None else bound
+    if isinstance(bound, Exact):
+        bound.check(model)
     if validation is None:
         validation = bound if isinstance(settings.bound, kinds.OwnBound) else validation_bound(settings)
     return Plan(
         settings,
         dataset,
-        build_model(settings, dataset, key=model_key(settings)) if model is None else model,
+        model,
         bound,
         validation,
         build_optimizer(settings) if optimizer is None else optimizer,

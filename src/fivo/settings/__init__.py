@@ -1,0 +1,70 @@
+"""What a training run is, as data: one place per option for Python, TOML and the command line.
+
+A run's settings have five sections. `model`, `bound`, `optimizer` and `data` are tagged unions: their `kind` says which
+fields they have. Users write them flat, as `particles=8` or `--particles 8`; a section's kind goes by the section's own
+name, as in `bound="fivo"`.
+"""
+
+from fivo.settings._flat import (
+    DEFAULTS,
+    EXTENDABLE,
+    ONLY_TABLES,
+    OPTIONS,
+    Option,
+    changed,
+    flattened,
+    from_record,
+    make_settings,
+    read_settings,
+    read_toml,
+)
+from fivo.settings._sections import (
+    ELBO,
+    FIVO,
+    IWAE,
+    SRNN,
+    VRNN,
+    Adam,
+    Exact,
+    LinearGaussianModel,
+    OwnBound,
+    OwnData,
+    OwnModel,
+    OwnOptimizer,
+    Recurrent,
+    Settings,
+    Source,
+    Table,
+    Training,
+)
+
+__all__ = [
+    "DEFAULTS",
+    "ELBO",
+    "EXTENDABLE",
+    "FIVO",
+    "IWAE",
+    "ONLY_TABLES",
+    "OPTIONS",
+    "SRNN",
+    "VRNN",
+    "Adam",
+    "Exact",
+    "LinearGaussianModel",
+    "Option",
+    "OwnBound",
+    "OwnData",
+    "OwnModel",
+    "OwnOptimizer",
+    "Recurrent",
+    "Settings",
+    "Source",
+    "Table",
+    "Training",
+    "changed",
+    "flattened",
+    "from_record",
+    "make_settings",
+    "read_settings",
+    "read_toml",
+]
