@@ -35,4 +35,5 @@ from fivo.runs._sealing import write_record as write_record
 from fivo.runs._settings import RECORD as RECORD
 from fivo.runs._summary import Summary as Summary
 from fivo.runs._summary import UnreadableError as UnreadableError
+from fivo.runs._summary import average_of as average_of
 from fivo.runs._summary import read_summary as read_summary
