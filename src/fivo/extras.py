@@ -6,6 +6,7 @@ from types import ModuleType
 from fivo.errors import InputError
 
 EXTRAS = {
+    "dask_jobqueue": "cluster",
     "distributed": "cluster",
     "jinja2": "app",
     "markupsafe": "app",
