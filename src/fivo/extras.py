@@ -5,6 +5,8 @@ from types import ModuleType
 
 from fivo.errors import InputError
 
+__all__ = ["EXTRAS", "require"]
+
 EXTRAS = {
     "distributed": "cluster",
     "jinja2": "app",
