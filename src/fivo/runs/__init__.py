@@ -24,7 +24,7 @@ from fivo.runs._records import (
 )
 from fivo.runs._sealing import FORMAT, Record, encode_record, read_record, write_record
 from fivo.runs._settings import RECORD
-from fivo.runs._summary import Summary, UnreadableError, read_summary
+from fivo.runs._summary import Summary, UnreadableError, average_of, read_summary
 
 __all__ = [
     "CONFIG",
@@ -52,6 +52,7 @@ __all__ = [
     "TableRecord",
     "UnreadableError",
     "Verdict",
+    "average_of",
     "check_run",
     "encode_record",
     "last_row",
