@@ -5,6 +5,8 @@ from types import ModuleType
 
 from fivo.errors import InputError
 
+__all__ = ["EXTRAS", "require"]
+
 EXTRAS = {
     "dask_jobqueue": "cluster",
     "distributed": "cluster",

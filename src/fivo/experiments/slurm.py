@@ -78,12 +78,12 @@ def slurm_executor(settings: dict[str, Any], jobs: int, out: Path) -> Iterator[E
     slurm = require("dask_jobqueue", "A sweep on Slurm")
     _check_submission(job_script(settings, out))
     (out / "slurm").mkdir(parents=True, exist_ok=True)
-    import dask
+    from dask import config
 
     # A run that outlives many time limits is no failure of the run.
     patience = {"distributed.scheduler.allowed-failures": 1_000}
     ended = threading.Event()
-    with dask.config.set(patience), slurm.SLURMCluster(**settings, **_worker(out)) as cluster:
+    with config.set(patience), slurm.SLURMCluster(**settings, **_worker(out)) as cluster:
         keeper = threading.Thread(target=_keep, args=(cluster, jobs, ended), daemon=True, name="slurm jobs")
         keeper.start()
         try:

@@ -27,6 +27,7 @@ KINDS: dict[str, dict[str, type]] = {
     if len(kinds) > 1
 }
 DEFAULTS = Settings()
+"""The settings of a run that names none."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -67,6 +68,7 @@ def _metas(annotation: Any) -> Iterator[Meta]:
 
 
 OPTIONS = options()
+"""Every option of `fit`, by its name in Python."""
 ONLY_TABLES = frozenset(Table.__struct_fields__) - frozenset(Source.__struct_fields__)
 """Settings that say that data is a table."""
 _DEFAULTS_OF: dict[Any, dict[str, Any]] = {"linear-gaussian": {"bound": "exact", "learning_rate": 0.02}}
