@@ -158,7 +158,9 @@ class RowReader:
             )
         return new
 
-    def _inputs(self, carried: tuple, static: tuple, since: float | int | None) -> Float32[np.ndarray, " inputs"] | None:
+    def _inputs(
+        self, carried: tuple, static: tuple, since: float | int | None
+    ) -> Float32[np.ndarray, " inputs"] | None:
         schema = self.schema
         parts: list[float] = []
         for column, known in zip((*schema.inputs, *schema.static), (*carried, *static), strict=True):
