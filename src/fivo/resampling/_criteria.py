@@ -30,6 +30,7 @@ class Criterion(Protocol):
         Returns:
             Whether to resample, a boolean scalar.
         """
+        ...
 
 
 def check_criterion(criterion: Criterion, num_particles: int) -> None:
