@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from cyclopts import Parameter
 
+from fivo.cli.machines import Machines
 from fivo.settings import OPTIONS, Option
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def fit(
     config: Path | None = None,
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
+    machines: Annotated[Machines | None, Parameter(name="*")] = None,
 ) -> None:
     """Train a model; run the same command again to resume an interrupted run, to the bit.
 
@@ -75,8 +77,14 @@ def fit(
     from fivo._terminal.progress import summary
     from fivo.cli.training import train_with_progress
 
-    run = train_with_progress(plan_of(data, given, config=config, data_dir=data_dir), out, override=override)
-    summary(out, run.result)
+    mesh = Machines().mesh() if machines is None else machines.mesh()
+    plan = plan_of(data, given, config=config, data_dir=data_dir)
+    run = train_with_progress(plan, out, override=override, mesh=mesh)
+
+    from fivo.devices import leads
+
+    if leads():
+        summary(out, run.result)
 
 
 def plan_of(

@@ -18,6 +18,7 @@ Out = Annotated[Path, Parameter(help="Where to put the rows: a .csv, .parquet or
 Quantiles = Annotated[str, Parameter(help="Quantiles to give, separated by commas.")]
 Particles = Annotated[int, Parameter(help="Number of particles of the filter; exact models need none.")]
 Seed = Annotated[int, Parameter(help="Random seed.")]
+Devices = Annotated[int | None, Parameter(help="Share the series out over this many devices; changes no number. [1]")]
 AsJson = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print one JSON object per series instead of a table.")
 ]
@@ -31,6 +32,7 @@ def score(
     particles: Particles = 200,
     repeats: int = 3,
     seed: Seed = 0,
+    devices: Devices = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute log p(row | rows before it) for every row of a table, and totals for every series.
@@ -40,7 +42,7 @@ def score(
     repeats
         Independent filters, for standard errors.
     """
-    with _Session(run, out, particles, seed) as session:
+    with _Session(run, out, particles, seed, devices) as session:
         rows, series = session.tables.score(table, repeats=repeats)
         session.finish(rows, series, as_json, "nats in the table's own units")
 
@@ -53,9 +55,10 @@ def filter(
     quantiles: Quantiles = "0.1,0.5,0.9",
     particles: Particles = 200,
     seed: Seed = 0,
+    devices: Devices = None,
 ) -> None:
     """Give the latent state after every row, and what was expected of the row before it was seen."""
-    with _Session(run, out, particles, seed) as session:
+    with _Session(run, out, particles, seed, devices) as session:
         session.finish(session.tables.filter(table, quantiles=_levels(quantiles)))
 
 
@@ -105,6 +108,7 @@ def forecast(
     samples: int = 200,
     particles: Particles = 200,
     seed: Seed = 0,
+    devices: Devices = None,
 ) -> None:
     """Forecast the rows that follow every series of a table.
 
@@ -117,7 +121,7 @@ def forecast(
     samples
         Draws of every series.
     """
-    with _Session(run, out, particles, seed) as session:
+    with _Session(run, out, particles, seed, devices) as session:
         made = session.tables.forecast(
             table, horizon, quantiles=_levels(quantiles), inputs_from=inputs_from, num_samples=samples
         )
@@ -132,6 +136,7 @@ def anomaly(
     rate: float = 0.01,
     particles: Particles = 200,
     seed: Seed = 0,
+    devices: Devices = None,
     as_json: AsJson = False,
 ) -> None:
     """Sound an alarm for rows and series that are stranger than ordinary ones, at a false-alarm rate that is met.
@@ -143,7 +148,7 @@ def anomaly(
     rate
         The false-alarm rate, for rows and for series.
     """
-    with _Session(run, out, particles, seed) as session:
+    with _Session(run, out, particles, seed, devices) as session:
         calibration = session.run.calibration(session.tables)
         rows, series = session.tables.anomaly(table, *calibration, rate=rate)
         session.finish(rows, series, as_json, f"alarms at a false-alarm rate of {rate:g}")
@@ -152,12 +157,13 @@ def anomaly(
 class _Session:
     """A run that reads tables, with progress; nothing is written unless everything went well."""
 
-    def __init__(self, run: Path, out: Path | None, particles: int, seed: int) -> None:
+    def __init__(self, run: Path, out: Path | None, particles: int, seed: int, devices: int | None = None) -> None:
         from fivo._run import open_run
         from fivo._terminal.output import note
         from fivo._terminal.progress import Bar
         from fivo.caching import compilation_cache
         from fivo.data import check_place
+        from fivo.devices import data_mesh
         from fivo.extras import require
 
         require("polars", "Tables")
@@ -172,6 +178,7 @@ class _Session:
             seed=seed,
             progress=self._progress,
             warn=lambda sentence: note(f"fivo: warning: {sentence}"),
+            mesh=None if devices is None else data_mesh(devices),
         )
 
     def __enter__(self) -> "_Session":

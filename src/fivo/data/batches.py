@@ -75,11 +75,13 @@ class Batches:
         return [plan[position] for position in np.argsort(generator.random_raw(len(plan)), kind="stable")]
 
 
-def evaluation_chunks(lengths: Lengths, chunk: int, padded_lengths: tuple[int, ...] | None = None) -> list[Slots]:
+def evaluation_chunks(
+    lengths: Lengths, chunk: int, padded_lengths: tuple[int, ...] | None = None, *, multiple: int = 1
+) -> list[Slots]:
     """Chunks that cover every sequence exactly once; those of a bucket have one shape, of at most `chunk` slots.
 
     The padded lengths do not depend on `chunk`, so neither does what a sequence is padded to. A given `padded_lengths`
-    is extended when a sequence is longer.
+    is extended when a sequence is longer. The number of slots is a multiple of `multiple`.
     """
     lengths = checked_lengths(lengths)
     if chunk < 1:
@@ -94,7 +96,7 @@ def evaluation_chunks(lengths: Lengths, chunk: int, padded_lengths: tuple[int, .
         if not len(members):
             continue
         count = -(-len(members) // chunk)
-        slots = np.full((count, -(-len(members) // count)), -1)
+        slots = np.full((count, -(-len(members) // (count * multiple)) * multiple), -1)
         slots.flat[: len(members)] = members
         chunks += [Slots(indices, padded_length) for indices in slots]
     return chunks

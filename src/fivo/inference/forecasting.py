@@ -8,13 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Key, PyTree, Shaped
 
 from fivo.batch import Batch, Sequence, as_batch, over_sequences
+from fivo.devices.mesh import spread
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
 from fivo.models import Generator, SequenceModel, check_inputs, check_streams, simulate
-from fivo.smc import ParticleFilter, Particles, sequence_keys
+from fivo.smc import FilterResult, ParticleFilter, Particles, sequence_keys
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def forecast_rows(
     num_samples: int = 200,
     num_particles: int = 200,
     key: Key[Array, "*batch"],
+    mesh: Mesh | None = None,
 ) -> Draws:
     """Draw what follows every sequence of a batch.
 
@@ -59,6 +62,7 @@ def forecast_rows(
         num_samples: Draws for each sequence.
         num_particles: Of the filter that reads the sequences so far.
         key: One random key, or one for each sequence.
+        mesh: Devices that share out the sequences, whose number must be a multiple of theirs.
     """
     batch = as_batch(batch)
     check_streams(model)
@@ -78,24 +82,32 @@ def forecast_rows(
     keys = sequence_keys(key, count)
     pf = ParticleFilter(num_particles, "systematic")
     filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
-    seen = pf(model, batch, key=filter_keys)
+    seen = spread(filtered, mesh, (pf, model), batch, filter_keys)
     dead = ~np.asarray(seen.alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
-    samples = _continue(model, batch, seen.particles, future, draw_keys, horizon, num_samples)
+    samples = spread(_continue, mesh, (model, horizon, num_samples), batch, seen.particles, future, draw_keys)
     return Draws(np.asarray(samples))
+
+
+def filtered(
+    pf_and_model: tuple[ParticleFilter, SequenceModel], batch: Batch, keys: Key[Array, " batch"]
+) -> FilterResult:
+    """A filter's result."""
+    pf, model = pf_and_model
+    return pf(model, batch, key=keys)
 
 
 @eqx.filter_jit
 def _continue(
-    model: SequenceModel,
+    drawing: tuple[SequenceModel, int, int],
     batch: Batch,
     particles: Particles,
     inputs: Float[Array, "batch horizon input"] | None,
     keys: Key[Array, " batch"],
-    horizon: int,
-    num_samples: int,
 ) -> Shaped[Array, "batch sample horizon dim"]:
+    model, horizon, num_samples = drawing
+
     def one(sequence: Sequence, particles: Particles, u: Float[Array, "horizon input"] | None, key: Key[Array, ""]):
         memory = memory_after(model, sequence)
         choice_key, draw_key = jax.random.split(key)

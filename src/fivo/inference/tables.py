@@ -8,15 +8,17 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Key
 
 from fivo._scoring import device_batch, scoring_plan, weights_dtype
 from fivo.batch import Batch
 from fivo.data import Split, TableSchema, TableSequences, apply_schema, as_table, times_after
+from fivo.devices.mesh import checked_mesh, spread
 from fivo.errors import InputError
 from fivo.inference.anomalies import Calibration
 from fivo.inference.filtering import filter_rows
-from fivo.inference.forecasting import forecast_rows
+from fivo.inference.forecasting import filtered, forecast_rows
 from fivo.inference.forecasts import Forecast, future_inputs
 from fivo.inference.rowfilters import Rows
 from fivo.inference.rowwise import (
@@ -50,6 +52,8 @@ class TableModel:
         seed: Random seed.
         progress: Called with what is being done, the series done and their number.
         warn: Called with a sentence about whatever looks wrong in a table, but may be right.
+        mesh: Devices that share out the series when they are scored, filtered or forecast, such as
+            `fivo.devices.data_mesh()`; changes no number.
     """
 
     model: SequenceModel
@@ -58,6 +62,10 @@ class TableModel:
     seed: int = 0
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
     warn: Callable[[str], None] = warnings.warn
+    mesh: Mesh | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mesh", checked_mesh(self.mesh))
 
     def score(self, table: Any, *, repeats: int = 3) -> tuple[Frame, Frame]:
         """log p(x_t | x_<t) of every row, in nats of the table's own units, and totals of every series.
@@ -185,6 +193,7 @@ class TableModel:
                 num_samples=num_samples,
                 num_particles=self.num_particles,
                 key=keys,
+                mesh=self.mesh,
             )
             for slot, index in enumerate(indices):
                 if index >= 0:
@@ -237,7 +246,7 @@ class TableModel:
         pf = ParticleFilter(self.num_particles, "systematic")
 
         def rows(batch: Batch, keys: Key[Array, " batch"]) -> Parts:
-            found = filter_rows(pf, self.model, batch, quantiles=quantiles, key=keys)
+            found = filter_rows(pf, self.model, batch, quantiles=quantiles, key=keys, mesh=self.mesh)
             return tuple(np.asarray(leaf, np.float64) for leaf in found)
 
         return Rows(*self._each(seen, "filtering", rows))  # pyright: ignore[reportArgumentType]
@@ -249,7 +258,8 @@ class TableModel:
             if isinstance(self.model, LinearGaussian):
                 return (np.asarray(self.model.log_increments(batch), np.float64),)
             keys = jax.vmap(lambda key: jax.random.fold_in(key, repeat))(keys)
-            return (np.asarray(pf(self.model, batch, key=keys).log_increments, np.float64),)
+            found = spread(filtered, self.mesh, (pf, self.model), batch, keys)
+            return (np.asarray(found.log_increments, np.float64),)
 
         return self._each(seen.split, "scoring", increments)[0]
 
@@ -268,7 +278,7 @@ class TableModel:
         lengths = seen.lengths
         keys = jax.random.split(jax.random.key(self.seed), len(lengths))
         done = 0
-        for indices, padded in scoring_plan(lengths, self.num_particles):
+        for indices, padded in scoring_plan(lengths, self.num_particles, mesh=self.mesh):
             # An empty slot repeats a series: sequences of no rows are refused elsewhere.
             chosen = np.where(indices < 0, indices.max(), indices)
             yield device_batch(seen, chosen, padded, weights_dtype(self.model)), keys[chosen], indices
