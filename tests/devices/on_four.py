@@ -20,6 +20,7 @@ from tests.devices.own64 import SETTINGS, make, sequences
 from tests.fast import UNOPTIMISED
 
 _scoring.CPU_OPTIONS = UNOPTIMISED
+jax.config.update("jax_enable_x64", True)
 DATA = Dataset.from_arrays(sequences(), valid=sequences(3), test=sequences(5))
 
 

@@ -1,11 +1,8 @@
 """A small model in double precision, as a user's own module."""
 
-import jax
 import numpy as np
 
 from fivo.models import LinearGaussian
-
-jax.config.update("jax_enable_x64", True)
 
 SETTINGS = {
     "particles": 4,

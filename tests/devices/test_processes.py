@@ -9,23 +9,28 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import pytest
 
 import fivo
-from fivo.data import Dataset
+from fivo.data import Dataset, save_npz
 from tests.devices import own64
+from tests.devices.as_process import THEN
 from tests.devices.test_devices import ROOT, flags
 from tests.music import options
 
+DISAGREE = (
+    "fivo: all processes must have the same settings and data, but process 1 has other settings than process 0; run "
+    "the same command on every host.\n"
+)
 LOST = "fivo: another process has ended or cannot be reached; run the same command on every host to resume.\n"
 
 
-def started(arguments: list[object], number: int, port: int, **variables: object) -> subprocess.Popen:
-    words = [*arguments, "--coordinator", f"127.0.0.1:{port}", "--num-processes", 2, "--process-id", number]
+def started(commands: list[list[object]], number: int, port: int, **variables: object) -> subprocess.Popen:
+    joining = ["--coordinator", f"127.0.0.1:{port}", "--num-processes", 2, "--process-id", number]
+    words = [word for command in commands for word in (THEN, *command, *joining)][1:]
     paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         [sys.executable, "-m", "tests.devices.as_process", *map(str, words)],
-        env={**os.environ, "XLA_FLAGS": flags(1), "PYTHONPATH": os.pathsep.join(paths)}
+        env={**os.environ, "XLA_FLAGS": flags(1), "PYTHONPATH": os.pathsep.join(paths), "JAX_ENABLE_X64": "1"}
         | {name: str(value) for name, value in variables.items()},
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -40,10 +45,10 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def both(*arguments: object, others: tuple[object, ...] = (), **variables: object) -> list[tuple[int, str, str]]:
-    """What two processes return, print and complain about; the second may have further arguments and variables."""
+def both(first: list[list[object]], second: list[list[object]], **variables: object) -> list[tuple[int, str, str]]:
+    """What two processes return, print and complain about; the second has the variables."""
     port = free_port()
-    pair = [started(list(arguments), 0, port), started([*arguments, *others], 1, port, **variables)]
+    pair = [started(first, 0, port), started(second, 1, port, **variables)]
     try:
         said = [process.communicate(timeout=300) for process in pair]
         return [(process.returncode, *texts) for process, texts in zip(pair, said, strict=True)]
@@ -52,62 +57,39 @@ def both(*arguments: object, others: tuple[object, ...] = (), **variables: objec
             process.kill()
 
 
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return Dataset.from_arrays(own64.sequences(), valid=own64.sequences(3), test=own64.sequences(5))
-
-
-@pytest.fixture(scope="module")
-def data(dataset, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "walks.npz"
-    arrays = {
-        f"{name}_{i}": x
-        for name, split in (("train", 8), ("valid", 3), ("test", 5))
-        for i, x in enumerate(own64.sequences(split))
-    }
-    np.savez(path, **arrays)
+def walks(path: Path) -> Path:
+    dataset = Dataset.from_arrays(own64.sequences(), valid=own64.sequences(3), test=own64.sequences(5))
+    save_npz(dataset, path)
     return path
 
 
-def test_killed_and_resumed(dataset, data, tmp_path):
-    given = [data, "--model", "tests.devices.own64:make", *options(own64.SETTINGS)]
-    fit = ["fit", *given, "--out", tmp_path / "run"]
-    (code, _, complaint), (killed, _, _) = both(*fit, DIE_AT=13)
+def test_two_processes(tmp_path):
+    data, run, own = walks(tmp_path / "walks.npz"), tmp_path / "run", "tests.devices.own64:make"
+    fit = ["fit", data, "--model", own, *options(own64.SETTINGS), "--out", run]
+    (code, _, complaint), (killed, _, other) = both([fit, fit], [[*fit, "--seed", 1], fit], DIE_AT=13)
     assert (code, killed) == (3, -9)
+    assert DISAGREE in complaint
+    assert DISAGREE in other
     assert complaint.endswith(LOST)
     assert "Traceback" not in complaint
-    assert [code for code, _, _ in both(*fit)] == [0, 0]
-    (code, printed, _), (_, nothing, _) = both(
-        "evaluate", tmp_path / "run", "--model", given[2], "--repeats", 1, "--json", "--bounds", "fivo", "--sequences"
-    )
-    assert (code, nothing) == (0, "")
+
+    evaluate = ["evaluate", run, "--model", own, "--repeats", 1, "--bounds", "fivo", "--json", "--sequences"]
+    (code, printed, complaint), (other, nothing, _) = both([fit, evaluate], [fit, evaluate])
+    assert (code, other, nothing) == (0, 0, ""), complaint
     with jax.enable_x64(True):
         one = fivo.fit(own64.make, data, progress=False, **own64.SETTINGS)
-        two = fivo.open_run(tmp_path / "run", model=own64.make)
+        two = fivo.open_run(run, model=own64.make)
         for name in ("step", "bound", "validation", "gradient_norm"):
             np.testing.assert_allclose(two.history[name], one.history[name], rtol=1e-9)
-        score = one.evaluate(repeats=1, bounds=["fivo"], per_sequence=True)
-    np.testing.assert_allclose(
-        json.loads(printed)["bounds"]["fivo"]["sequences"], score.bounds["fivo"].sequences, rtol=1e-9
-    )
+        expected = one.evaluate(repeats=1, bounds=["fivo"], per_sequence=True).bounds["fivo"].sequences
+    found = json.loads(printed.splitlines()[-1])["bounds"]["fivo"]["sequences"]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_processes_that_disagree(data, tmp_path):
-    fit = ["fit", data, "--model", "tests.devices.own64:make", *options(own64.SETTINGS), "--out", tmp_path / "run"]
-    for code, _, complaint in both(*fit, others=("--seed", 1)):
-        assert code == 2
-        assert complaint.endswith(
-            "fivo: all processes must have the same settings and data, but process 1 has other settings than process "
-            "0; run the same command on every host.\n"
-        )
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_process_that_never_comes(data, tmp_path):
-    process = started(["fit", data, "--out", tmp_path / "run", "--timeout", 0.5], 0, free_port())
+def test_a_process_that_never_comes(tmp_path):
+    out = tmp_path / "run"
+    process = started([["fit", "--out", out, "--timeout", 0.5]], 0, free_port())
     _, complaint = process.communicate(timeout=120)
     assert process.returncode == 2
-    assert (
-        "not all processes came within 0.5 seconds (this is process 0 of 2, the coordinator is 127.0.0.1:" in complaint
-    )
-    assert not (tmp_path / "run").exists()
+    assert "not all processes came within 0.5 seconds (this is process 0 of 2, the coordinator is" in complaint
+    assert not out.exists()

@@ -29,7 +29,7 @@ def join_processes(
 
     It is `jax.distributed.initialize`, with settings under which the end of one process raises an error in the others
     instead of aborting them, and a sentence where a process never comes. What is left out is found by JAX on Slurm,
-    Open MPI and Cloud TPUs.
+    Open MPI and Cloud TPUs. Processes that have joined stay joined: another call does nothing.
 
     Args:
         coordinator: Address of process 0, as host:port; the port must be free there.
@@ -45,6 +45,8 @@ def join_processes(
         raise InputError(f"a coordinator must come with the number of processes and this one's id, got no {missing}.")
     if num_processes is not None and process_id is not None and not 0 <= process_id < num_processes:
         raise InputError(f"the process id must be from 0 to {num_processes - 1}, got {process_id}.")
+    if jax.distributed.is_initialized():
+        return
     jax.config.update("jax_enable_recoverability", True)  # else JAX aborts the processes that are left
     jax.config.update("jax_enable_preemption_service", False)  # it takes SIGTERM, which saves a checkpoint here
     problem: list[Exception] = []
