@@ -113,6 +113,11 @@ def fit(
     return run_of(plan, directory, temporary)
 
 
+def fit_linear_gaussian(dataset: Dataset, directory: str | os.PathLike, *, progress: bool = False) -> Run:
+    """An exact linear-Gaussian model of a dataset, or the one that is in the directory already."""
+    return fit("linear-gaussian", dataset, out=directory, progress=progress)
+
+
 def run_of(plan: Plan, directory: str | os.PathLike, temporary: Any = None) -> Run:
     """The run that a plan was trained into."""
     template = plan.model if isinstance(plan.settings.model, OwnModel) else None

@@ -32,6 +32,7 @@ from fivo.data.tables import (
     check_table,
     is_table,
     read_table,
+    split_labels,
     times_after,
     write_table,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "read_table",
     "save_npz",
     "search_path",
+    "split_labels",
     "times_after",
     "write_table",
 ]

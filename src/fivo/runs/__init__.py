@@ -15,10 +15,13 @@ from fivo.runs._excerpt import read_excerpt as read_excerpt
 from fivo.runs._excerpt import write_excerpt as write_excerpt
 from fivo.runs._metrics import Row as Row
 from fivo.runs._metrics import last_row as last_row
+from fivo.runs._records import Backtest as Backtest
 from fivo.runs._records import BoundScore as BoundScore
+from fivo.runs._records import ColumnScores as ColumnScores
 from fivo.runs._records import Diagnosis as Diagnosis
 from fivo.runs._records import DiagnosisRow as DiagnosisRow
 from fivo.runs._records import Evaluations as Evaluations
+from fivo.runs._records import ForecastScores as ForecastScores
 from fivo.runs._records import Provenance as Provenance
 from fivo.runs._records import Relative as Relative
 from fivo.runs._records import Reported as Reported
@@ -27,6 +30,7 @@ from fivo.runs._records import Sandwich as Sandwich
 from fivo.runs._records import Score as Score
 from fivo.runs._records import TableRecord as TableRecord
 from fivo.runs._records import Verdict as Verdict
+from fivo.runs._records import WindowScores as WindowScores
 from fivo.runs._sealing import FORMAT as FORMAT
 from fivo.runs._sealing import Record as Record
 from fivo.runs._sealing import encode_record as encode_record

@@ -156,3 +156,75 @@ class Diagnosis(Record, frozen=True):
     rows: list[DiagnosisRow]
     verdict: Verdict
     config: dict[str, Any]
+
+
+class ColumnScores(Part, frozen=True):
+    """Scores of the forecasts of one column, in its units; null where a kind of column has no such score."""
+
+    kind: str
+    crps: float | None
+    mae: float | None
+    rmse: float | None
+    coverage80: float | None
+    coverage95: float | None
+    brier: float | None
+    log_mass: float | None
+
+
+class ForecastScores(Part, frozen=True):
+    """Scores of the forecasts of all columns together; errors in deviations of each column in train.
+
+    `crps` is the mean over columns, of which categories have half their Brier score; `energy` is of rows without
+    categories; `log_score` is log p(rows of a window | rows before it), nats per row in the table's units.
+    """
+
+    crps: float | None
+    energy: float | None
+    log_score: float | None
+    mae: float | None
+    rmse: float | None
+    coverage80: float | None
+    coverage95: float | None
+    brier: float | None
+    log_mass: float | None
+    columns: dict[str, ColumnScores]
+
+
+class WindowScores(Part, frozen=True):
+    """Scores of one model in one window; `origin` is the time of the last row that the forecast knew."""
+
+    model: str
+    series: str
+    origin: str
+    crps: float | None
+    energy: float | None
+    log_score: float | None
+    mae: float | None
+    columns: dict[str, float | None]
+    """The CRPS of every column, in its units; of categories half their Brier score."""
+
+
+class Backtest(Record, frozen=True):
+    """Forecasts of rows that were held out, scored beside those of simple models, as `backtest` returns it."""
+
+    KIND: ClassVar[str] = "backtest"
+    FILE: ClassVar[str] = "backtest.json"
+    REMEDY: ClassVar[str] = "run `fivo backtest` again"
+
+    data: str
+    """The split that windows are of, or the table that was given."""
+    series: Count
+    windows: Count
+    """Of each series."""
+    horizon: Count
+    season: Count
+    samples: Count
+    particles: Count
+    seed: int
+    steps: Count
+    own: str
+    """Which of the models is the run's own."""
+    models: dict[str, ForecastScores]
+    each: list[WindowScores]
+    notes: list[str]
+    config: dict[str, Any]

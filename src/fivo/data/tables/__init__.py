@@ -5,6 +5,7 @@ from fivo.data.tables.overview import ColumnOverview, TableOverview, check_table
 from fivo.data.tables.reading import as_table, is_table, read_table
 from fivo.data.tables.schema import SplitRule, TableColumn, TableSchema, TimeRule
 from fivo.data.tables.sequences import TableSequences, apply_schema
+from fivo.data.tables.splitting import split_labels
 from fivo.data.tables.writing import check_place, write_table
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "check_table",
     "is_table",
     "read_table",
+    "split_labels",
     "times_after",
     "write_table",
 ]
