@@ -5,15 +5,18 @@ from fivo.inference.anomalies import Calibration
 from fivo.inference.backtesting import ModelForecaster, backtest
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
-from fivo.inference.filtering import Rows, filter_rows
+from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import Draws, forecast_rows
 from fivo.inference.forecasts import Forecast
 from fivo.inference.lineage import Lineage, trace_lineage
 from fivo.inference.naive import SeasonalNaive
 from fivo.inference.relative import read_baseline, relative_to
+from fivo.inference.rowfilters import ExactRowFilter, RowFilter, Rows, row_filter
 from fivo.inference.sampling import sample
+from fivo.inference.scored import ScoredRow
 from fivo.inference.scores import bounding_options, evaluate
 from fivo.inference.smoothing import Smoothed, impute_rows, smooth_rows
+from fivo.inference.streams import RowStream
 from fivo.inference.tables import TableModel
 from fivo.inference.trained import Trained, filter_of
 from fivo.inference.windows import Forecaster, Forecasts, Windows, guess_season, make_windows
@@ -22,12 +25,16 @@ __all__ = [
     "Calibration",
     "Curves",
     "Draws",
+    "ExactRowFilter",
     "Forecast",
     "Forecaster",
     "Forecasts",
     "Lineage",
     "ModelForecaster",
+    "RowFilter",
+    "RowStream",
     "Rows",
+    "ScoredRow",
     "SeasonalNaive",
     "Smoothed",
     "TableModel",
@@ -51,6 +58,7 @@ __all__ = [
     "make_windows",
     "read_baseline",
     "relative_to",
+    "row_filter",
     "sample",
     "smooth_rows",
     "trace_lineage",
