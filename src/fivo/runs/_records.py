@@ -228,3 +228,33 @@ class Backtest(Record, frozen=True):
     each: list[WindowScores]
     notes: list[str]
     config: dict[str, Any]
+
+
+class Candidate(Part, frozen=True):
+    """A model that was compared; scores are of forecasts of the validation rows."""
+
+    name: str
+    model: str
+    crps: float
+    log_score: float | None
+    coverage80: float | None
+    validation: float
+    """The bound that chose its step, nats per step."""
+    steps: Count
+    seconds: float
+
+
+class Selection(Record, frozen=True):
+    """What the model of a run was chosen from, by the CRPS of forecasts of the validation rows."""
+
+    KIND: ClassVar[str] = "selection"
+    FILE: ClassVar[str] = "selection.json"
+    REMEDY: ClassVar[str] = "restore it from a copy; the run itself does not need it"
+
+    budget_seconds: float
+    horizon: Count
+    windows: Count
+    chosen: str
+    candidates: list[Candidate]
+    naive_crps: float | None
+    notes: list[str]
