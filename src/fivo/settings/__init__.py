@@ -19,6 +19,7 @@ from fivo.settings._flat import (
     read_toml,
 )
 from fivo.settings._sections import (
+    DMM,
     ELBO,
     FIVO,
     IWAE,
@@ -27,6 +28,7 @@ from fivo.settings._sections import (
     Adam,
     Exact,
     LinearGaussianModel,
+    Networks,
     OwnBound,
     OwnData,
     OwnModel,
@@ -40,6 +42,7 @@ from fivo.settings._sections import (
 
 __all__ = [
     "DEFAULTS",
+    "DMM",
     "ELBO",
     "EXTENDABLE",
     "FIVO",
@@ -51,6 +54,7 @@ __all__ = [
     "Adam",
     "Exact",
     "LinearGaussianModel",
+    "Networks",
     "Option",
     "OwnBound",
     "OwnData",
