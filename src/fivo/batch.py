@@ -13,6 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from fivo.errors import InputError
 
+__all__ = ["Batch", "Sequence", "as_batch", "over_sequences"]
+
 
 class Sequence(eqx.Module):
     """One sequence as a model's `encode` sees it; missing entries and the padding past its end hold zeros."""

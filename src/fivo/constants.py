@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["Constant", "constants_of"]
+
 
 class Constant:
     """An array that is a value, not a parameter: compared and hashed by its content, and never changed.

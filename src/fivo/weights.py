@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+__all__ = ["effective_sample_size", "log_mean_exp", "log_sum_exp", "normalize"]
+
 
 def log_sum_exp(log_weights: Float[Array, "*shape particle"]) -> Float[Array, "*shape"]:
     """log Σ exp over the last axis; -inf with zero gradient where every weight is -inf."""

@@ -31,6 +31,7 @@ from fivo.resampling._transport import Transport
 Scheme = Callable[[Key[Array, ""], Float[Array, " particle"], int], Int[Array, " draw"]]
 """(key, log_weights [particle], num_draws) -> ancestors [draw], with expected numbers of offspring N w."""
 AnyScheme = Scheme | DifferentiableScheme
+"""A resampling scheme of either kind."""
 ConditionalScheme = Callable[
     [Key[Array, ""], Float[Array, " particle"], Int[Array, ""]], tuple[Int[Array, " particle"], Int[Array, ""]]
 ]
@@ -44,6 +45,7 @@ SCHEMES: dict[str, Scheme] = {
     "systematic": systematic,
     "residual": residual,
 }
+"""The resampling schemes by name; differentiable ones are in `DIFFERENTIABLE`."""
 DIFFERENTIABLE: dict[str, DifferentiableScheme] = {"soft": Soft(), "relaxed": Relaxed(), "transport": Transport()}
 """Schemes that derivatives pass through, in their usual settings."""
 CONDITIONAL: dict[Any, ConditionalScheme] = {

@@ -18,6 +18,7 @@ from fivo.settings._flat import (
     read_settings,
     read_toml,
 )
+from fivo.settings._recipes import RECIPES
 from fivo.settings._sections import (
     DMM,
     ELBO,
@@ -49,6 +50,7 @@ __all__ = [
     "IWAE",
     "ONLY_TABLES",
     "OPTIONS",
+    "RECIPES",
     "SRNN",
     "VRNN",
     "Adam",
