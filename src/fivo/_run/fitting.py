@@ -72,7 +72,7 @@ def fit(
 
     Args:
         model: A `SequenceModel` of your own, a function that makes one of the dataset, or a name: "vrnn",
-            "srnn", "linear-gaussian", or "auto" for the best of a few small ones on a table, by backtest on its
+            "srnn", "dmm", "linear-gaussian", or "auto" for the best of a few small ones on a table, by forecasts of its
             validation rows, within the time `budget` (by default "5min").
         data: A `Dataset`, a name or a path (see `fivo.data.load`; tables too, with the settings id, time, values, ...),
             or what `Dataset.from_arrays` takes as its training sequences: an array [sequence, time, dim] or a list of
