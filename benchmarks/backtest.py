@@ -1,6 +1,6 @@
 """Forecasts of real series: our models beside seasonal-naive and the best of statsmodels, on the same windows.
 
-`python benchmarks/backtest.py [--only NAME] [--out DIR] [--json results/backtest.json]` fits every model to the
+`python benchmarks/backtest.py [--only NAME] [--models vrnn,...] [--json results/backtest.json]` fits every model to the
 training rows of each dataset and scores its forecasts of the test rows with `fivo.inference.backtest`. Parameters stay
 as fitted for all of them; earlier rows are context. statsmodels' is the best of ETS and unobserved components, each
 column by itself, chosen by AIC on the rows before the test rows' first origin that our models trained with. Takes about
@@ -30,16 +30,16 @@ from fivo._terminal.progress import Bar
 from fivo.data import Dataset
 from fivo.files import write_atomically
 from fivo.inference import Forecasts, ModelForecaster, SeasonalNaive, Windows, backtest, guess_season, make_windows
-from fivo.settings import OPTIONS
 
 WINDOWS, SAMPLES = 10, 400
 FRACTIONS = {"train": 0.7, "valid": 0.1, "test": 0.2}
-RECURRENT = {"steps": 600, "validate_every": 50, "log_every": 50, "patience": 4, "learning_rate": 2e-3, "window": 60}
+RECURRENT = {"steps": 400, "validate_every": 50, "log_every": 50, "patience": 3, "learning_rate": 3e-3, "window": 60}
 OURS: dict[str, dict[str, Any]] = {
     "linear-gaussian": {},
     "vrnn": {"hidden": 16, **RECURRENT},
     "dmm": {"hidden": 16, **RECURRENT},
 }
+MODELS = (*OURS, "seasonal-naive", "statsmodels")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Statsmodels:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     smoothed = make(seen[0]).smooth(params)
-                    draws = smoothed.simulate(horizon, anchor="end", repetitions=SAMPLES, random_state=rng)
+                    draws = smoothed.simulate(horizon, anchor="end", repetitions=SAMPLES, rng=rng)
                     after = make(seen[1]).smooth(params)
                 samples[index, :, :, place] = np.reshape(draws, (horizon, SAMPLES)).T
                 density[index] += _log_density(smoothed, after, horizon, variance)
@@ -180,8 +180,8 @@ def recurrent_options(model: str) -> dict[str, Any]:
     return {name: value for name, value in OURS[model].items() if name != "window"}
 
 
-def benchmark(name: str, out: Path, note: Callable[[str], None]) -> dict[str, Any]:
-    """The scores of every model on a dataset."""
+def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], None]) -> dict[str, Any]:
+    """The scores of some models on a dataset."""
     source = SOURCES[name]
     table = source.table()
     dataset = Dataset.from_table(table, fractions=FRACTIONS, name=name, **source.reading)
@@ -189,7 +189,7 @@ def benchmark(name: str, out: Path, note: Callable[[str], None]) -> dict[str, An
     forecasters: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     verdicts: dict[str, list[str]] = {}
-    for model in (model for model in OURS if model in known_models()):
+    for model in (model for model in OURS if model in models):
         window = OURS[model].get("window")  # the recurrent ones learn faster from pieces
         cut = Dataset.from_table(table, fractions=FRACTIONS, name=name, window=window, **source.reading)
         note(f"{name}: {model}")
@@ -200,11 +200,15 @@ def benchmark(name: str, out: Path, note: Callable[[str], None]) -> dict[str, An
         if model != "linear-gaussian":
             note(f"{name}: diagnosing {model}")
             verdicts[model] = run.diagnose(num_sequences=1, repeats=4, particles=[4, 16]).verdict.sentences
-    forecasters["seasonal-naive"] = SeasonalNaive(season, SAMPLES)
-    began = time.process_time()
-    peers = Statsmodels(dataset, season, lambda: note(f"{name}: statsmodels"))
-    seconds["statsmodels"] = time.process_time() - began
-    forecasters["statsmodels"] = peers
+    if "seasonal-naive" in models:
+        forecasters["seasonal-naive"] = SeasonalNaive(season, SAMPLES)
+    chosen = {}
+    if "statsmodels" in models:
+        began = time.process_time()
+        peers = Statsmodels(dataset, season, lambda: note(f"{name}: statsmodels"))
+        seconds["statsmodels"] = time.process_time() - began
+        forecasters["statsmodels"] = peers
+        chosen = {column.name: called for column, (called, *_) in zip(dataset.columns, peers.chosen, strict=True)}
     windows = make_windows(dataset.table, dataset.split("test"), WINDOWS, source.horizon)  # pyright: ignore[reportArgumentType]
     scores, _ = backtest(windows, forecasters, progress=lambda what, done, total: note(f"{name}: {what}"))
     return {
@@ -212,16 +216,11 @@ def benchmark(name: str, out: Path, note: Callable[[str], None]) -> dict[str, An
         "season": season,
         "rows": {part: rows for part, (_, rows) in dataset.counts.items()},
         "columns": len(dataset.columns),
-        "statsmodels": [called for called, *_ in peers.chosen],
+        "statsmodels": chosen,
         "fit_seconds": {model: round(taken, 1) for model, taken in seconds.items()},
         "diagnosis": verdicts,
         "scores": {model: _figures(found) for model, found in scores.items()},
     }
-
-
-def known_models() -> tuple[str, ...]:
-    """The models that `fit` knows by name."""
-    return OPTIONS["model"].type.__args__
 
 
 def _figures(found: Any) -> dict[str, float | None]:
@@ -230,25 +229,31 @@ def _figures(found: Any) -> dict[str, float | None]:
 
 
 def main() -> None:
-    """Score all datasets, or one, and write the figures."""
+    """Score all datasets, or one, and write the figures, beside those of other datasets and models that are there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=SOURCES)
     parser.add_argument("--out", type=Path, help="where to keep the runs; by default nowhere")
     parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--models", default=",".join(MODELS), help="which models, separated by commas")
     options = parser.parse_args()
+    models = options.models.split(",")
+    content = {"windows": WINDOWS, "samples": SAMPLES, "fractions": FRACTIONS, "datasets": {}}
+    if options.json and options.json.exists():
+        content["datasets"] = json.loads(options.json.read_text())["datasets"]
     names = [options.only] if options.only else [name for name in SOURCES if name != "forex" or FOREX in os.environ]
-    results = {}
     with tempfile.TemporaryDirectory() as temporary, Bar("backtests") as bar:
         for done, name in enumerate(names):
             bar.update(done, total=len(names))
-            results[name] = benchmark(name, options.out or Path(temporary), bar.say)
-    for name, found in results.items():
-        print(f"\n{name}: {found['rows']}, horizon {found['horizon']}, {', '.join(sorted(set(found['statsmodels'])))}")
+            found = benchmark(name, models, options.out or Path(temporary), bar.say)
+            known = content["datasets"].setdefault(name, {})
+            content["datasets"][name] = {key: {**known.get(key, {}), **value} if isinstance(value, dict) else value
+                                         for key, value in found.items()}  # fmt: skip
+            if options.json:
+                write_atomically(options.json, (json.dumps(content, indent=1) + "\n").encode())
+    for name, found in ((name, content["datasets"][name]) for name in names):
+        print(f"\n{name}: {found['rows']}, horizon {found['horizon']}, {found['statsmodels']}")
         for model, scores in found["scores"].items():
             print(f"  {model:16}", "  ".join(f"{key} {value}" for key, value in scores.items()))
-    if options.json:
-        content = {"windows": WINDOWS, "samples": SAMPLES, "fractions": FRACTIONS, "datasets": results}
-        write_atomically(options.json, (json.dumps(content, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

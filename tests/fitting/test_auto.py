@@ -77,7 +77,7 @@ def test_a_choice_that_was_interrupted_goes_on(few, table, tmp_path, monkeypatch
             raise KeyboardInterrupt
         return False
 
-    options = {"time": "t", "budget": 120, "horizon": 5, "out": tmp_path / "run", "progress": False}
+    options = {"time": "t", "budget": "2min", "horizon": 5, "out": tmp_path / "run", "progress": False}
     with pytest.raises(KeyboardInterrupt):
         fivo.fit("auto", table, callbacks=[stopping], **options)
     assert not (tmp_path / "run" / "config.toml").exists()

@@ -37,7 +37,7 @@ Trainer = Callable[[Plan, Path, str, Callback], Run]
 """Trains a plan in a directory, with a label for progress, until the callback ends it."""
 
 
-def parse_budget(budget: str | float) -> float:
+def parse_budget(budget: str | float | int) -> float:
     """Seconds of a time such as "5min", "90s", "1h" or 300."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(budget))
     if match is None or match[2] not in SECONDS or float(match[1]) <= 0:
@@ -56,7 +56,7 @@ def choose(
     make_plan: PlanMaker,
     out: str | os.PathLike,
     *,
-    budget: str | float = BUDGET,
+    budget: str | float | int = BUDGET,
     horizon: int | None = None,
     train: Trainer,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,

@@ -130,7 +130,7 @@ def fit_auto(
     data: Any,
     *,
     out: str | os.PathLike | None = None,
-    budget: str | float = BUDGET,
+    budget: str | float | int = BUDGET,
     horizon: int | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,

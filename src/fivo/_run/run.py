@@ -162,7 +162,12 @@ class Run(inference.Trained):
 
         Args:
             fit_companion: Fits that model to a dataset into a directory; by default quietly.
-            options: As for `fivo._run.backtesting.backtest_run`: windows, horizon, season, table, ...
+            options: windows (origins in each series, 5), horizon (rows of a forecast, 24), season (rows of one, by
+                default guessed from the step of time), table (to take windows from instead), num_samples,
+                num_particles, seed, progress.
+
+        Returns:
+            The scores of every model, and of every window.
         """
         from fivo._run.fitting import fit_linear_gaussian
 

@@ -71,6 +71,9 @@ def brier(
         samples: Draws of the forecast, as numbers of categories.
         actual: The categories that happened.
         categories: How many there are.
+
+    Returns:
+        A score for every entry of `actual`.
     """
     count, p = samples.shape[0], shares(samples, categories)
     happened = actual[..., None] == np.arange(categories)
@@ -84,6 +87,14 @@ def log_mass(
 
     Probabilities are (n_k + 1/K) / (n + 1) for a category that n_k of n draws have: what no draw has is rare, not
     impossible.
+
+    Args:
+        samples: Draws of the forecast, as numbers of categories.
+        actual: The categories that happened.
+        categories: How many there are.
+
+    Returns:
+        A log-probability for every entry of `actual`.
     """
     count, p = samples.shape[0], shares(samples, categories)
     chosen = np.take_along_axis(p, actual.astype(int)[..., None], axis=-1)[..., 0]
@@ -96,6 +107,14 @@ def is_covered(
     """Whether what happened lies in the central interval of the draws that should hold it with probability `level`.
 
     The interval's ends are the order statistics at (n + 1) p, which hold p of the forecast on average at any n.
+
+    Args:
+        samples: Draws of the forecast.
+        actual: What happened.
+        level: The probability of the interval.
+
+    Returns:
+        A truth for every entry of `actual`.
     """
     ends = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
     return np.asarray((ends[0] <= actual) & (actual <= ends[1]))

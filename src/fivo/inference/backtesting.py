@@ -33,7 +33,14 @@ class ModelForecaster:
     num_samples: int = 200
 
     def __call__(self, windows: Windows) -> Forecasts:
-        """Forecast every window."""
+        """Forecast every window.
+
+        Args:
+            windows: The windows; what happened in them is read for its density alone.
+
+        Returns:
+            Draws of every window, and the log-density of what happened.
+        """
         return Forecasts(windows.restored(self._samples(windows)), self._densities(windows))
 
     def _samples(self, windows: Windows) -> Any:

@@ -37,7 +37,14 @@ class SeasonalNaive:
             raise InputError(f"season must be a positive integer, got {self.season!r:.60}.")
 
     def __call__(self, windows: Windows) -> Forecasts:
-        """Forecast every window."""
+        """Forecast every window.
+
+        Args:
+            windows: The windows; what happened in them is read for its density alone.
+
+        Returns:
+            Draws of every window, and the log-density of what happened.
+        """
         rng = np.random.default_rng(self.seed)
         past = windows.past
         samples, densities = [], []

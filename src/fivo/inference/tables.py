@@ -254,7 +254,16 @@ class TableModel:
         return self.each(seen.split, "scoring", increments)[0]
 
     def each(self, seen: Split, what: str, function: Callable[..., Parts]) -> Parts:
-        """What a function says of every step, all series one after the other, from arrays [batch, time, ...]."""
+        """What a function says of every step, all series one after the other.
+
+        Args:
+            seen: The series.
+            what: What is being done, for progress.
+            function: Of a batch and a key for each of its sequences, to arrays [batch, time, ...].
+
+        Returns:
+            The function's arrays [row, ...].
+        """
         found: list[Any] = [None] * len(seen)
         for batch, keys, indices in self.chunks(seen, what):
             parts = function(batch, keys)
@@ -264,7 +273,15 @@ class TableModel:
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
     def chunks(self, seen: Split, what: str) -> Any:
-        """Batches of series of similar lengths, a key for each, and which they are; -1 is an empty slot."""
+        """Batches of series of similar lengths.
+
+        Args:
+            seen: The series.
+            what: What is being done, for progress.
+
+        Yields:
+            A batch, a key for each of its sequences, and which series they are; -1 is an empty slot.
+        """
         lengths = seen.lengths
         keys = jax.random.split(jax.random.key(self.seed), len(lengths))
         done = 0

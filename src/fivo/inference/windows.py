@@ -22,12 +22,16 @@ class Place(NamedTuple):
 
 
 class Forecasts(NamedTuple):
-    """What a model says of every window."""
+    """What a model says of every window.
+
+    Args:
+        samples: Draws of the rows, in the table's units; categories as their numbers.
+        log_density: log p(x_o+1:o+h | x_1:o), the joint log-density of what happened, in the table's units; NaN if
+            unknown.
+    """
 
     samples: Float[np.ndarray, "window sample horizon dim"]
-    """Draws of the rows, in the table's units; categories as their numbers."""
     log_density: Float[np.ndarray, " window"]
-    """log p(x_o+1:o+h | x_1:o), the joint log-density of what happened, in the table's units; NaN if unknown."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,14 @@ class Windows:
         return np.stack([self.split.masks[i][o : o + self.horizon] for i, o in self.places])
 
     def restored(self, values: Float[np.ndarray, "*shape dim"]) -> Float[np.ndarray, "*shape dim"]:
-        """Numbers of the model's scale in the table's units."""
+        """Numbers of the model's scale in the table's units.
+
+        Args:
+            values: The numbers, the last axis along the columns.
+
+        Returns:
+            As many numbers.
+        """
         scale, shift = (np.array([getattr(c, part) for c in self.schema.values]) for part in ("scale", "shift"))
         return np.asarray(values, np.float64) * scale + shift
 
@@ -112,6 +123,9 @@ def make_windows(
         count: Windows of each series.
         horizon: Rows of a window.
         names: What the series are called, for errors.
+
+    Returns:
+        The windows, series by series.
     """
     for name, number in (("windows", count), ("horizon", horizon)):
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
@@ -133,7 +147,14 @@ def make_windows(
 
 
 def guess_season(schema: TableSchema) -> int:
-    """Rows of a season by the step of time: 24 hours, 7 days, 12 months, 4 quarters; else 1."""
+    """Rows of a season by the step of time.
+
+    Args:
+        schema: How the table was read.
+
+    Returns:
+        24 for hours, 7 for days, 12 for months, 4 for quarters; else 1.
+    """
     time = schema.time
     known = {("second", HOUR): 24, ("second", DAY): 7, ("month", 1.0): 12, ("month", 3.0): 4}
     return known.get((time.unit, float(time.step)), 1) if time.regular else 1

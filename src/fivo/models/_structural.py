@@ -48,7 +48,14 @@ class Cycle(NamedTuple):
 
 
 def num_structural_latents(dim: int) -> int:
-    """Latents of a model of so many columns: a level each, a slope, and three cycles."""
+    """How many latents a model starts with by default.
+
+    Args:
+        dim: Number of columns.
+
+    Returns:
+        A level for each column, a slope, and two for each of three cycles.
+    """
     return dim + 1 + 2 * CYCLES
 
 
@@ -71,6 +78,9 @@ def structural_start(
         masks: True where an entry was observed; None if all were.
         inputs: u of each sequence; None for a model without inputs.
         num_latents: Dimension of the latent state.
+
+    Returns:
+        The model, in single precision, with the best proposal that sees no future.
     """
     rows = _rows(sequences, masks)
     dim = rows.x.shape[1]

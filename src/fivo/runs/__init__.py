@@ -7,26 +7,21 @@ from fivo.runs._checking import FileStatus, check_run
 from fivo.runs._checkpoints import Best, Progress
 from fivo.runs._directory import CONFIG, RunDirectory
 from fivo.runs._excerpt import EXCERPT, Excerpt, read_excerpt, write_excerpt
+from fivo.runs._forecasting import Backtest, Candidate, ColumnScores, ForecastScores, Selection, WindowScores
 from fivo.runs._metrics import Row, last_row
 from fivo.runs._records import (
-    Backtest,
     BoundScore,
-    Candidate,
-    ColumnScores,
     Diagnosis,
     DiagnosisRow,
     Evaluations,
-    ForecastScores,
     Provenance,
     Relative,
     Reported,
     Result,
     Sandwich,
     Score,
-    Selection,
     TableRecord,
     Verdict,
-    WindowScores,
 )
 from fivo.runs._sealing import FORMAT, Record, encode_record, read_record, write_record
 from fivo.runs._settings import RECORD

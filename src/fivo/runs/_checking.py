@@ -12,8 +12,9 @@ from fivo.files import DamagedError
 from fivo.runs._checkpoints import Progress
 from fivo.runs._directory import CONFIG, RunDirectory
 from fivo.runs._excerpt import EXCERPT, read_excerpt
+from fivo.runs._forecasting import Backtest, Selection
 from fivo.runs._metrics import read_lines
-from fivo.runs._records import Backtest, Diagnosis, Evaluations, Provenance, Result, Selection, TableRecord
+from fivo.runs._records import Diagnosis, Evaluations, Provenance, Result, TableRecord
 
 TRANSIENT = {".lock", "job.json", "worker.log"}
 """Files that matter only while a process is at work."""
