@@ -48,11 +48,14 @@ def described(text: str) -> set[str]:
 
 
 def described_below(thing: Any) -> set[str]:
-    """The fields of a class that have a sentence of their own below them."""
+    """The fields of a class that have a sentence of their own: below them, or in the help of an option."""
     found: set[str] = set()
     for kind in inspect.getmro(thing):
         if not kind.__module__.startswith("fivo"):
             continue
+        for name, annotation in kind.__dict__.get("__annotations__", {}).items():
+            if any(getattr(meta, "description", None) for meta in getattr(annotation, "__metadata__", ())):
+                found.add(name)
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
         for field, after in pairwise(getattr(tree, "body", [])):
             said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
