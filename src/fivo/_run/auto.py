@@ -152,7 +152,14 @@ def _backtest(run: Run, rule: dict[str, int]) -> Backtest:
         found = run.directory.read(Backtest)
         if (found.windows, found.horizon) == (rule["windows"], rule["horizon"]):
             return found
-    found = backtest_run(run, split="valid", num_samples=SAMPLES, num_particles=SAMPLES, **rule)
+    found = backtest_run(
+        run,
+        split="valid",
+        windows=rule["windows"],
+        horizon=rule["horizon"],
+        num_samples=SAMPLES,
+        num_particles=SAMPLES,
+    )
     run.directory.write(found)
     return found
 
