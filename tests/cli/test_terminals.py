@@ -63,7 +63,7 @@ def test_completion_in_bash(capsys, home):
     def offered(*words: str) -> set[str]:
         line = " ".join(words)
         program = (
-            f'. ~/.bashrc; COMP_WORDS=({" ".join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; '
+            f". ~/.bashrc; COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; "
             f"COMP_LINE={line!r}; COMP_POINT={len(line)}; COMPREPLY=(); "
             'name=$(complete -p fivo | sed "s/.*-F \\([^ ]*\\).*/\\1/"); '
             f"$name fivo {words[-1]!r} {words[-2]!r}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
