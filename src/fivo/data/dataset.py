@@ -118,8 +118,8 @@ class Dataset:
 
         Args:
             name: What it is called.
-            splits: Sequences by split: arrays `[T, 88]` of zeros and ones, column `j` being MIDI note `21 + j`; they are
-                kept as uint8.
+            splits: Sequences by split: arrays `[T, 88]` of zeros and ones, column `j` being MIDI note `21 + j`; they
+                are kept as uint8.
             steps_per_quarter: Frames per quarter note.
             step_seconds: How long a frame lasts; by default, 120 quarters a minute.
 

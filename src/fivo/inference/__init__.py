@@ -5,6 +5,7 @@ from fivo.inference.anomalies import Calibration
 from fivo.inference.backtesting import ModelForecaster, backtest
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
+from fivo.inference.exporting import export_model
 from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import Draws, forecast_rows
 from fivo.inference.forecasts import Forecast
@@ -48,6 +49,7 @@ __all__ = [
     "diagnose_model",
     "energy_score",
     "evaluate",
+    "export_model",
     "filter_of",
     "filter_rows",
     "forecast_rows",

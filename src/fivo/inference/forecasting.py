@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Key, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Key, PyTree, Shaped
 
 from fivo.batch import Batch, Sequence, as_batch, over_sequences
 from fivo.distributions import weight_dtype
@@ -76,17 +76,32 @@ def forecast_rows(
         )
     future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
     keys = sequence_keys(key, count)
-    filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
     if isinstance(model, LinearGaussian):
+        filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
         states = _exact_states(model, batch, filter_keys, num_samples)
         return Draws(np.asarray(_continue(model, batch, states, future, draw_keys, horizon)))
-    seen = ParticleFilter(num_particles, "systematic")(model, batch, key=filter_keys)
-    dead = ~np.asarray(seen.alive)
+    samples, alive = draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
+    dead = ~np.asarray(alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
+    return Draws(np.asarray(samples))
+
+
+def draw_rows(
+    model: SequenceModel,
+    batch: Batch,
+    horizon: int,
+    future: Float[Array, "batch horizon input"] | None,
+    keys: Key[Array, " batch"],
+    num_samples: int,
+    num_particles: int,
+) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
+    """The draws of `forecast_rows` by particles as a function that JAX can trace, and which sequences are possible."""
+    filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
+    seen = ParticleFilter(num_particles, "systematic")(model, batch, key=filter_keys)
     choice_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(draw_keys)
     states = _chosen_states(seen.particles, choice_keys, num_samples)
-    return Draws(np.asarray(_continue(model, batch, states, future, draw_keys, horizon)))
+    return _continue(model, batch, states, future, draw_keys, horizon), seen.alive
 
 
 @eqx.filter_jit
