@@ -85,6 +85,8 @@ def test_links_of_files_at_the_root_lead_to_pages_of_the_site():
     assert moved_links("[a](docs/data.md#batches)", "README.md", "index.md") == "[a](data.md#batches)"
     assert moved_links("[a](../README.md)", "docs/data.md", "data.md") == "[a](index.md)"
     assert moved_links("[a](../data.md)", "docs/learn/music.md", "learn/music.md") == "[a](../data.md)"
+    assert moved_links("![a](docs/images/rooms.svg)", "README.md", "index.md") == "![a](images/rooms.svg)"
+    assert moved_links("[a](LICENSE)", "README.md", "index.md") == "a", "not on the site"
     assert moved_links("[a](https://jax.dev)", "README.md", "index.md") == "[a](https://jax.dev)"
 
 
