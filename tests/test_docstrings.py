@@ -53,7 +53,7 @@ def described_below(thing: Any) -> set[str]:
     for kind in inspect.getmro(thing):
         if not kind.__module__.startswith("fivo"):
             continue
-        for name, annotation in kind.__dict__.get("__annotations__", {}).items():
+        for name, annotation in inspect.get_annotations(kind).items():
             if any(getattr(meta, "description", None) for meta in getattr(annotation, "__metadata__", ())):
                 found.add(name)
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body

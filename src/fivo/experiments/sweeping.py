@@ -48,8 +48,8 @@ def sweep(
 ) -> Finished:
     """Run what is missing of an experiment, or of some of its runs.
 
-    Killed at any instant and started again it continues, and ends in the same results. A job that crashes is started once
-    more, from its checkpoint.
+    Killed at any instant and started again it continues, and ends in the same results. A job that crashes is started
+    once more, from its checkpoint.
 
     Args:
         experiment: The experiment.
