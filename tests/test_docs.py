@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from docs.execute import blocks, close, differences, outputs, shown_figures
-from tests.fast import UNOPTIMISED
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -19,8 +18,6 @@ LARGEST_FIGURE = 100_000
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page.read_text())], ids=lambda page: page.name)
 def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    if page.parent.name == "learn":  # tiny programs, and many of them
-        environment["XLA_FLAGS"] = " ".join(f"--{name}={str(value).lower()}" for name, value in UNOPTIMISED.items())
     printed = outputs(page, tmp_path, environment)
     stated = blocks(page.read_text())
     wrong = [sentence for block, output in zip(stated, printed, strict=True) for sentence in differences(block, output)]

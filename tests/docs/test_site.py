@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from docs.pages import ROOT, module_path, moved_links, notebook, public_lists, reference
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MKDOCS = ROOT / ".venv-docs" / "bin" / "mkdocs"
 PAGE = """# A page
 
@@ -72,6 +74,27 @@ def test_search_finds_pages_and_names_without_a_server(site):
     index = (site / "search" / "search_index.js").read_text()
     assert "ParticleFilter" in index
     assert "Conditional SMC" in index
+
+
+NOTE = """<script>addEventListener("load", () => setTimeout(() => {
+  const names = performance.getEntriesByType("resource").map((entry) => entry.name);
+  document.body.dataset.requests = names.join(" ");
+}, 2000));</script></body>"""
+"""Writes what the browser asked for into the page."""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is on the PATH")
+def test_search_and_formulas_in_a_browser_without_a_network(site):
+    page = site / "learn" / "ten-minutes.html"
+    (page.parent / "noted.html").write_text(page.read_text().replace("</body>", NOTE))
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    address = f"{(page.parent / 'noted.html').as_uri()}?q=ParticleFilter"
+    seen = subprocess.run([*command, address], capture_output=True, text=True, check=True, timeout=120).stdout
+    assert re.search(r"[1-9]\d* matching documents", seen)
+    assert 'class="katex"' in seen
+    asked = re.search(r'data-requests="([^"]*)"', seen)
+    assert asked is not None
+    assert [address for address in asked[1].split() if not address.startswith("file:")] == []
 
 
 def test_the_reference_has_a_page_for_every_room():
