@@ -1,10 +1,11 @@
-"""Models: the contract, models whose evidence is known exactly, and the paper's recurrent networks."""
+"""Models: the contract, models whose evidence is known exactly, and networks: the paper's and the deep Markov model."""
 
 from fivo.constants import Constant
 from fivo.models._check import CheckReport, Finding, check_model
 from fivo.models._contract import SequenceModel, check_inputs, check_kind, check_streams, has_initial_prior
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
+from fivo.models._dmm import DMM
 from fivo.models._emissions import (
     BernoulliEmission,
     CategoricalEmission,
@@ -23,6 +24,7 @@ from fivo.models._linear_gaussian import LinearGaussian
 from fivo.models._simulate import Generator, Simulation, simulate
 from fivo.models._srnn import SRNN
 from fivo.models._stochastic_volatility import StochasticVolatility
+from fivo.models._structural import num_structural_latents, structural_start
 from fivo.models._trajectories import (
     Densities,
     Reading,
@@ -38,6 +40,7 @@ from fivo.models._vae import VAE
 from fivo.models._vrnn import VRNN
 
 __all__ = [
+    "DMM",
     "SRNN",
     "VAE",
     "VRNN",
@@ -82,10 +85,12 @@ __all__ = [
     "has_initial_prior",
     "inspect_step",
     "log_prior_ratio",
+    "num_structural_latents",
     "over_time",
     "read",
     "read_batch",
     "shown",
     "simulate",
     "start_state",
+    "structural_start",
 ]

@@ -34,15 +34,20 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return str(self.__struct_config__.tag)
 
 
-class Recurrent(Section, frozen=True):
-    """The settings that the VRNN and the SRNN share."""
+class Networks(Section, frozen=True):
+    """The settings that all models made of networks share."""
 
     hidden: Annotated[int, _count("Units in every network, and dimension of the latent state.")] = 32
+    smoothing: Annotated[bool, Meta(description="Let the proposal see future frames.")] = False
+
+
+class Recurrent(Networks, frozen=True):
+    """The settings that the VRNN and the SRNN share."""
+
     latent: Annotated[
         Literal["normal", "categorical"],
         Meta(description="The kind of latent variables; categorical ones need a score gradient."),
     ] = "normal"
-    smoothing: Annotated[bool, Meta(description="Let the proposal see future frames.")] = False
 
 
 class VRNN(Recurrent, frozen=True, tag="vrnn"):
@@ -53,16 +58,29 @@ class SRNN(Recurrent, frozen=True, tag="srnn"):
     """The stochastic recurrent neural network."""
 
 
+class DMM(Networks, frozen=True, tag="dmm"):
+    """The deep Markov model."""
+
+
 class LinearGaussianModel(Section, frozen=True, tag="linear-gaussian"):
     """The linear-Gaussian state-space model, trained on its exact likelihood."""
 
-    latents: Annotated[int, _count("Dimension of the latent state of a linear-gaussian model.")] = 4
+    latents: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=4096,
+            description="Dimension of the latent state of a linear-gaussian model; 0 means a level for each column, a "
+            "slope and three cycles.",
+        ),
+    ] = 0
 
 
 class OwnModel(Section, frozen=True, tag="own"):
     """A model that was given to `fit` as an object, or made by a function that the user named."""
 
     model_name: str
+    """What it is called."""
     model_digest: str = ""
     """Of its structure and first parameters."""
 
@@ -107,7 +125,9 @@ class OwnBound(Section, frozen=True, tag="own"):
     """An objective that was given to `fit` as an object, or that the user named."""
 
     bound_name: str
+    """What it is called."""
     bound_digest: str = ""
+    """Of its structure and first parameters."""
 
 
 class Adam(Section, frozen=True, tag="adam"):
@@ -131,6 +151,7 @@ class OwnOptimizer(Section, frozen=True, tag="own"):
     """An optax transformation that was given to `fit`."""
 
     optimizer_name: str
+    """What it is called."""
     optimizer_digest: str = ""
     """Of the structure of its state."""
 
@@ -157,6 +178,7 @@ class Table(Section, frozen=True, tag="table"):
     """A table: CSV, Parquet, Arrow, or a folder of such files."""
 
     dataset: str = ""
+    """The path."""
     id: Annotated[str, Meta(description="Table: the column that says which series a row belongs to.")] = ""
     time: Annotated[str, Meta(description="Table: the column of time; rows are sorted by it.")] = ""
     values: Annotated[str, Meta(description="Table: the columns to model, separated by commas; all by default.")] = ""
@@ -189,6 +211,7 @@ class OwnData(Section, frozen=True, tag="own"):
     """A dataset that was given to `fit` as an object; the run has its fingerprint."""
 
     dataset: str
+    """What it is called."""
 
 
 class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -222,17 +245,25 @@ class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything that makes a run what it is; the defaults are the paper's where it has them."""
+    """Everything that makes a run what it is; the defaults are the paper's where it has them.
 
-    model: VRNN | SRNN | LinearGaussianModel | OwnModel = VRNN()
+    Args:
+        model: What is trained.
+        bound: The objective.
+        optimizer: How parameters follow the gradient.
+        data: Where sequences come from.
+        training: How long, in what batches, and how it is validated.
+        updates: Digests of further updates, by their names.
+        own: What the user says of objects that a run cannot look into: the `config` given to `fit`.
+    """
+
+    model: VRNN | SRNN | DMM | LinearGaussianModel | OwnModel = VRNN()
     bound: ELBO | IWAE | FIVO | Exact | OwnBound = FIVO()
     optimizer: Adam | OwnOptimizer = Adam()
     data: Source | Table | OwnData = Source()
     training: Training = Training()
     updates: dict[str, str] = {}
-    """Digests of further updates, by their names."""
     own: dict[str, Any] = {}
-    """What the user says of objects that a run cannot look into: the `config` given to `fit`."""
 
     @property
     def sequences_per_step(self) -> int:
