@@ -17,19 +17,18 @@ LIBRARY = {
     "weights": set(),
     "constants": set(),
     "_fuse": set(),
-    "devices": set(),
     "config": {"_fuse"},
     "distributions": {"batch", "weights", "constants"},
     "resampling": {"weights"},
     "models": {"batch", "weights", "constants", "_fuse", "distributions", "resampling"},
-    "smc": {"batch", "weights", "constants", "_fuse", "distributions", "resampling", "models"},
+    "smc": {"batch", "weights", "constants", "devices", "_fuse", "distributions", "resampling", "models"},
     "gradients": {"batch", "weights", "constants", "distributions", "resampling", "models", "smc"},
     "bounds": {"batch", "weights", "constants", "distributions", "resampling", "models", "smc", "gradients"},
 }
 """The rooms of the library, each below what it may import."""
 ALONE = ("errors", "weights", "constants", "_fuse")
 """Rooms that import nothing of ours."""
-SHARED = {"files", "serialization"}
+SHARED = {"files", "serialization", "devices"}
 """What both layers stand on, besides errors."""
 APPLICATION = {
     "caching": set(),
@@ -51,6 +50,7 @@ ROOMS = {
     "errors": set(),
     "extras": set(),
     "files": set(),
+    "devices": set(),
     "serialization": {"files", "constants"},
     **LIBRARY,
     **{room: allowed - {"_fuse"} for room, allowed in APPLICATION.items()},

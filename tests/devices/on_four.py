@@ -9,7 +9,7 @@ import optax
 from jax.sharding import AxisType
 
 import fivo
-from fivo import _scoring
+from fivo import ParticleFilter, _scoring
 from fivo.bounds import FIVO
 from fivo.data import Dataset
 from fivo.devices import data_mesh
@@ -66,10 +66,32 @@ def own() -> None:
 
 def inference() -> None:
     model, mesh, batch = make(DATA), data_mesh(4), fivo.Batch.from_sequences(sequences())
-    key, pf = jax.random.key(1), fivo.ParticleFilter(8)
+    key, pf = jax.random.key(1), ParticleFilter(8)
     drawn = [forecast_rows(model, batch, 2, num_samples=3, key=key, mesh=m).samples for m in (mesh, None)]
     close(*drawn)
     close(*(filter_rows(pf, model, batch, key=key, mesh=m) for m in (mesh, None)))
+
+
+def particles() -> None:
+    """Exact exchange has the numbers, ancestors and derivatives of one device; islands are unbiased."""
+    model, batch, key = make(DATA), fivo.Batch.from_sequences(sequences(2)), jax.random.key(0)
+    filters = [ParticleFilter(64, "multinomial", mesh=mesh) for mesh in (data_mesh(4), None)]
+    kept = ("ancestors", "log_weights", "latents")
+    got, expected = (pf(model, batch, key=key, keep=kept) for pf in filters)
+    assert 0 < np.mean(expected.resampled) < 1
+    assert np.array_equal(got.ancestors, expected.ancestors)
+    close(got, expected)
+    close(*(jax.grad(lambda m, pf=pf: pf(m, batch, key=key).log_evidence.sum())(model) for pf in filters))
+
+    draws = 400
+    alike = fivo.Batch.from_sequences(sequences(1) * draws)
+    islands = ParticleFilter(8, "systematic", mesh=data_mesh(4), exchange="islands")
+    found = islands(model, alike, key=jax.random.split(jax.random.key(5), draws), keep=("ancestors",))
+    ratios = np.exp(np.asarray(found.log_evidence - model.log_evidence(alike)))
+    assert abs(ratios.mean() - 1) < 4 * ratios.std() / np.sqrt(draws)
+    home, islanders = np.asarray(found.ancestors) // 2, np.arange(8) // 2
+    moved = np.any(home != islanders, axis=2)
+    assert 0 < moved.mean() < np.mean(found.resampled)  # islands are exchanged, and less often than particles
 
 
 def refusals() -> None:
@@ -78,6 +100,10 @@ def refusals() -> None:
         lambda: data_mesh(0),
         lambda: fivo.fit(make, DATA, progress=False, mesh=data_mesh(3), **SETTINGS),
         lambda: fivo.fit(make, DATA, progress=False, mesh="two", **SETTINGS),
+        lambda: ParticleFilter(6, mesh=data_mesh(4)),
+        lambda: ParticleFilter(8, "soft", mesh=data_mesh(4)),
+        lambda: ParticleFilter(8, mesh=data_mesh(4), exchange="some"),
+        lambda: ParticleFilter(8, mesh=data_mesh(4)).init(make(DATA), key=jax.random.key(0)),
     ):
         try:
             call()

@@ -10,7 +10,7 @@ import pytest
 from tests.fast import UNOPTIMISED
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("training", "micro_batches", "own", "inference", "refusals")
+PARTS = ("training", "micro_batches", "own", "inference", "particles", "refusals")
 
 
 def flags(count: int) -> str:
@@ -44,4 +44,8 @@ def test_refusals_are_sentences(said):
         "the number of devices must be a positive integer, got 0.",
         "batch_size must be a multiple of the 3 devices that share the sequences of a step, got 4.",
         "mesh must be a jax.sharding.Mesh of one axis, such as fivo.devices.data_mesh(), got two.",
+        "num_particles must be a multiple of the 4 devices that share them, got 6.",
+        "resampling over devices must be by ancestors, such as 'systematic', got 'soft'.",
+        'exchange must be "exact" or "islands", got \'some\'.',
+        "a stream must have its particles on one device; leave `mesh` out.",
     ]
