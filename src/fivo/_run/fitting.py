@@ -13,7 +13,7 @@ import jax
 import msgspec
 
 from fivo import serialization
-from fivo._building import build_dataset, build_model
+from fivo._building import build_dataset, build_model, with_twist
 from fivo._run.run import Run, made_model
 from fivo._terminal.progress import TrainingProgress
 from fivo.bounds import Bound
@@ -244,6 +244,7 @@ def _untrained(own: Any, settings: Settings, dataset: Dataset) -> SequenceModel:
         model = build_model(settings, dataset, key=model_key(settings))
     else:
         model = own if isinstance(own, SequenceModel) else made_model(own, dataset)
+        model = with_twist(model, settings, dataset, key=model_key(settings))
     source = settings.training.init_from
     if not source:
         return model

@@ -76,7 +76,7 @@ def diagnose_model(
     keys = jax.random.split(jax.random.key(seed), (len(ladder), 2))
     rows = []
     for rung, num_particles in enumerate(ladder):
-        larger = ParticleFilter(num_particles, pf.resampling, pf.criterion)
+        larger = ParticleFilter(num_particles, pf.resampling, pf.criterion, pf.twisted)
         around = _on_simulations(larger, model, sequences, repeats, keys[rung, 1])
         rows.append(_on_data(larger, model, sequences, repeats, keys[rung, 0], around))
         progress(rung + 1, len(ladder))
@@ -201,7 +201,7 @@ def _simulate(
     batch = Batch(drawn.observations, lengths)
     if pf.resampling == "residual":
         # It has no conditional form; both sides of the sandwich then draw independently.
-        pf = ParticleFilter(pf.num_particles, criterion=pf.criterion)
+        pf = ParticleFilter(pf.num_particles, criterion=pf.criterion, twisted=pf.twisted)
     bounds = sandwich(pf, model, batch, drawn.latents, key=jax.random.fold_in(keys[0], 1))
     return bounds.lower, bounds.upper
 

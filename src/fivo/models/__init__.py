@@ -2,9 +2,17 @@
 
 from fivo.constants import Constant
 from fivo.models._check import CheckReport, Finding, check_model
-from fivo.models._contract import SequenceModel, check_inputs, check_kind, check_streams, has_initial_prior
+from fivo.models._contract import (
+    SequenceModel,
+    check_inputs,
+    check_kind,
+    check_streams,
+    has_initial_prior,
+    has_twist,
+)
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
+from fivo.models._drift_diffusion import DriftDiffusion, DriftTwist
 from fivo.models._emissions import (
     BernoulliEmission,
     CategoricalEmission,
@@ -15,11 +23,25 @@ from fivo.models._emissions import (
     PoissonEmission,
     StudentTEmission,
 )
-from fivo.models._extend import Extension, Frame, Kinds, Propose, extend, inspect_step, start_state
+from fivo.models._extend import (
+    Ahead,
+    Extension,
+    Frame,
+    Kinds,
+    Propose,
+    TwistedState,
+    extend,
+    inspect_step,
+    log_twist_of,
+    start_state,
+    untwisted,
+)
 from fivo.models._kalman import Moments
 from fivo.models._latent_variable import LatentVariableModel
 from fivo.models._latents import CategoricalLatent, Latent, NormalLatent
 from fivo.models._linear_gaussian import LinearGaussian
+from fivo.models._quadrature_twist import AuxiliaryTwist, QuadratureTwist
+from fivo.models._recurrent_twist import RecurrentTwist
 from fivo.models._simulate import Generator, Simulation, simulate
 from fivo.models._srnn import SRNN
 from fivo.models._stochastic_volatility import StochasticVolatility
@@ -34,6 +56,7 @@ from fivo.models._trajectories import (
     read_batch,
     shown,
 )
+from fivo.models._twisted import ExactTwist, Twist, Twisted
 from fivo.models._vae import VAE
 from fivo.models._vrnn import VRNN
 
@@ -41,6 +64,8 @@ __all__ = [
     "SRNN",
     "VAE",
     "VRNN",
+    "Ahead",
+    "AuxiliaryTwist",
     "BernoulliEmission",
     "CategoricalEmission",
     "CategoricalLatent",
@@ -49,7 +74,10 @@ __all__ = [
     "Covariance",
     "Densities",
     "DiscreteHMM",
+    "DriftDiffusion",
+    "DriftTwist",
     "Emission",
+    "ExactTwist",
     "Extension",
     "Finding",
     "Frame",
@@ -65,11 +93,16 @@ __all__ = [
     "NormalLatent",
     "PoissonEmission",
     "Propose",
+    "QuadratureTwist",
     "Reading",
+    "RecurrentTwist",
     "SequenceModel",
     "Simulation",
     "StochasticVolatility",
     "StudentTEmission",
+    "Twist",
+    "Twisted",
+    "TwistedState",
     "check_inputs",
     "check_kind",
     "check_model",
@@ -78,12 +111,15 @@ __all__ = [
     "draw",
     "extend",
     "has_initial_prior",
+    "has_twist",
     "inspect_step",
     "log_prior_ratio",
+    "log_twist_of",
     "over_time",
     "read",
     "read_batch",
     "shown",
     "simulate",
     "start_state",
+    "untwisted",
 ]

@@ -1,8 +1,8 @@
 """What a training run is, as data: one place per option for Python, TOML and the command line.
 
-A run's settings have five sections. `model`, `bound`, `optimizer` and `data` are tagged unions: their `kind` says which
-fields they have. Users write them flat, as `particles=8` or `--particles 8`; a section's kind goes by the section's own
-name, as in `bound="fivo"`.
+A run's settings have six sections. `model`, `bound`, `twist`, `optimizer` and `data` are tagged unions: their `kind`
+says which fields they have. Users write them flat, as `particles=8` or `--particles 8`; a section's kind goes by the
+section's own name, as in `bound="fivo"`.
 """
 
 from fivo.settings._flat import (
@@ -22,16 +22,22 @@ from fivo.settings._sections import (
     ELBO,
     FIVO,
     IWAE,
+    SIXO,
     SRNN,
     VRNN,
     Adam,
+    AuxiliaryTwist,
     Exact,
+    ExactTwist,
     LinearGaussianModel,
+    NoTwist,
     OwnBound,
     OwnData,
     OwnModel,
     OwnOptimizer,
+    QuadratureTwist,
     Recurrent,
+    RecurrentTwist,
     Settings,
     Source,
     Table,
@@ -46,17 +52,23 @@ __all__ = [
     "IWAE",
     "ONLY_TABLES",
     "OPTIONS",
+    "SIXO",
     "SRNN",
     "VRNN",
     "Adam",
+    "AuxiliaryTwist",
     "Exact",
+    "ExactTwist",
     "LinearGaussianModel",
+    "NoTwist",
     "Option",
     "OwnBound",
     "OwnData",
     "OwnModel",
     "OwnOptimizer",
+    "QuadratureTwist",
     "Recurrent",
+    "RecurrentTwist",
     "Settings",
     "Source",
     "Table",

@@ -99,6 +99,10 @@ class FIVO(Estimated, frozen=True, tag="fivo"):
     ] = 0.5
 
 
+class SIXO(FIVO, frozen=True, tag="sixo"):
+    """FIVO with targets that look ahead, by a twist."""
+
+
 class Exact(Section, frozen=True, tag="exact"):
     """The exact log-likelihood, of models that know theirs: linear-gaussian."""
 
@@ -108,6 +112,43 @@ class OwnBound(Section, frozen=True, tag="own"):
 
     bound_name: str
     bound_digest: str = ""
+
+
+class NoTwist(Section, frozen=True, tag="none"):
+    """Targets that do not look ahead, or a model that brings its own twist."""
+
+
+class RecurrentTwist(Section, frozen=True, tag="rnn"):
+    """A network of the particle and of an LSTM over the frames to come."""
+
+    twist_hidden: Annotated[int, _count("Units of the networks of an rnn twist.")] = 32
+    twist_training: Annotated[
+        Literal["bound", "dre", "td"],
+        Meta(
+            description="How an rnn twist is trained: by the bound, by density-ratio estimation or by temporal "
+            "differences on simulated data."
+        ),
+    ] = "bound"
+    twist_learning_rate: Annotated[
+        float, Meta(gt=0, le=1, description="Adam's learning rate of a twist with a loss of its own.")
+    ] = 1e-3
+    twist_repeats: Annotated[int, _count("Steps of the twist's own loss after each step of the bound.")] = 1
+    twist_copies: Annotated[int, _count("Trajectories simulated per sequence of a step for the twist's own loss.")] = 4
+
+
+class QuadratureTwist(Section, frozen=True, tag="quadrature"):
+    """The likelihood of the next frames, integrated over the next latents of a state-space model."""
+
+    twist_points: Annotated[int, Meta(ge=2, le=64, description="Quadrature points in each dimension.")] = 5
+    twist_window: Annotated[int, Meta(ge=1, le=8, description="Frames that a quadrature twist looks ahead.")] = 1
+
+
+class AuxiliaryTwist(Section, frozen=True, tag="auxiliary"):
+    """The likelihood of the next frame at the prior's mean: the auxiliary particle filter."""
+
+
+class ExactTwist(Section, frozen=True, tag="exact"):
+    """The exact likelihood of the frames to come, of models that know it: linear-gaussian."""
 
 
 class Adam(Section, frozen=True, tag="adam"):
@@ -225,7 +266,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Everything that makes a run what it is; the defaults are the paper's where it has them."""
 
     model: VRNN | SRNN | LinearGaussianModel | OwnModel = VRNN()
-    bound: ELBO | IWAE | FIVO | Exact | OwnBound = FIVO()
+    bound: ELBO | IWAE | FIVO | SIXO | Exact | OwnBound = FIVO()
+    twist: NoTwist | RecurrentTwist | QuadratureTwist | AuxiliaryTwist | ExactTwist = NoTwist()
     optimizer: Adam | OwnOptimizer = Adam()
     data: Source | Table | OwnData = Source()
     training: Training = Training()
