@@ -71,7 +71,7 @@ def fit(
 
     Args:
         model: A `SequenceModel` of your own, a function that makes one of the dataset, or a name: "vrnn",
-            "srnn" or "linear-gaussian".
+            "srnn", "dmm" or "linear-gaussian".
         data: A `Dataset`, a name or a path (see `fivo.data.load`; tables too, with the settings id, time, values, ...),
             or what `Dataset.from_arrays` takes as its training sequences: an array [sequence, time, dim] or a list of
             arrays [time, dim].
@@ -90,7 +90,8 @@ def fit(
         override: Continue a run although its settings were others.
         progress: Show progress on standard error.
         data_dir: Where to look for datasets first.
-        **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...
+        **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...;
+            recipe="tuned" stands for a set of them.
 
     Returns:
         The run: `run.model`, `run.history`, `run.evaluate()`, `run.diagnose()`.

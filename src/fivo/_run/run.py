@@ -96,6 +96,31 @@ class Run(inference.Trained):
         name = "calibrate" if "calibrate" in self.dataset.splits else "test"
         return tables.calibration(self.dataset.split(name))
 
+    def stream(
+        self,
+        *,
+        num_particles: int = 100,
+        seed: int = 0,
+        rate: float | None = None,
+        state: str | os.PathLike | bytes | None = None,
+        **options: Any,
+    ) -> inference.RowStream:
+        """A scorer of rows that come one by one: `scorer = run.stream()`, then `scorer(row)` for every row.
+
+        Args:
+            num_particles: Of its filter.
+            seed: Random seed.
+            rate: A false-alarm rate: rows then have p-values and alarms, calibrated on the run's held-out data.
+            state: What `RowStream.save` or `to_bytes` saved, to go on from there.
+            options: As for `fivo.inference.RowStream`.
+        """
+        tables = self.on_tables(num_particles=num_particles, seed=seed)
+        given = {} if rate is None else {"calibration": self.calibration(tables)[0], "rate": rate}
+        scorer = inference.RowStream(
+            tables.model, tables.schema, num_particles=num_particles, seed=seed, **given, **options
+        )
+        return scorer if state is None else scorer.restore(state)
+
     @property
     def own_bound(self) -> Bound | None:
         """The objective as it was trained, where it is one of the user's own and was given; else None."""

@@ -4,14 +4,17 @@ from fivo.inference.accuracy import crps
 from fivo.inference.anomalies import Calibration
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
-from fivo.inference.filtering import Rows, filter_rows
+from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import Draws, forecast_rows
 from fivo.inference.forecasts import Forecast
 from fivo.inference.lineage import Lineage, trace_lineage
 from fivo.inference.relative import read_baseline, relative_to
+from fivo.inference.rowfilters import ExactRowFilter, RowFilter, Rows, row_filter
 from fivo.inference.sampling import sample
+from fivo.inference.scored import ScoredRow
 from fivo.inference.scores import bounding_options, evaluate
 from fivo.inference.smoothing import Smoothed, impute_rows, smooth_rows
+from fivo.inference.streams import RowStream
 from fivo.inference.tables import TableModel
 from fivo.inference.trained import Trained, filter_of
 
@@ -19,9 +22,13 @@ __all__ = [
     "Calibration",
     "Curves",
     "Draws",
+    "ExactRowFilter",
     "Forecast",
     "Lineage",
+    "RowFilter",
+    "RowStream",
     "Rows",
+    "ScoredRow",
     "Smoothed",
     "TableModel",
     "Trained",
@@ -36,6 +43,7 @@ __all__ = [
     "impute_rows",
     "read_baseline",
     "relative_to",
+    "row_filter",
     "sample",
     "smooth_rows",
     "trace_lineage",

@@ -15,9 +15,10 @@ from fivo.batch import Batch
 from fivo.data import Split, TableSchema, TableSequences, apply_schema, as_table, times_after
 from fivo.errors import InputError
 from fivo.inference.anomalies import Calibration
-from fivo.inference.filtering import Rows, filter_rows
+from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import forecast_rows
 from fivo.inference.forecasts import Forecast, future_inputs
+from fivo.inference.rowfilters import Rows
 from fivo.inference.rowwise import (
     Frame,
     by_row,

@@ -1,4 +1,4 @@
-"""Models: the contract, models whose evidence is known exactly, and the paper's recurrent networks."""
+"""Models: the contract, models whose evidence is known exactly, and networks: the paper's and the deep Markov model."""
 
 from fivo.constants import Constant
 from fivo.models._check import CheckReport, Finding, check_model
@@ -12,6 +12,7 @@ from fivo.models._contract import (
 )
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
+from fivo.models._dmm import DMM
 from fivo.models._drift_diffusion import DriftDiffusion, DriftTwist
 from fivo.models._emissions import (
     BernoulliEmission,
@@ -36,7 +37,7 @@ from fivo.models._extend import (
     start_state,
     untwisted,
 )
-from fivo.models._kalman import Moments
+from fivo.models._kalman import KalmanState, KalmanStep, Moments
 from fivo.models._latent_variable import LatentVariableModel
 from fivo.models._latents import CategoricalLatent, Latent, NormalLatent
 from fivo.models._linear_gaussian import LinearGaussian
@@ -61,6 +62,7 @@ from fivo.models._vae import VAE
 from fivo.models._vrnn import VRNN
 
 __all__ = [
+    "DMM",
     "SRNN",
     "VAE",
     "VRNN",
@@ -82,6 +84,8 @@ __all__ = [
     "Finding",
     "Frame",
     "Generator",
+    "KalmanState",
+    "KalmanStep",
     "Kinds",
     "Latent",
     "LatentVariableModel",

@@ -103,7 +103,7 @@ class DriftDiffusion(SequenceModel):
         goal, linear = evidence
         if linear is None:
             mean, scale = (goal.left * state + goal.x) / (goal.left + 1), jnp.sqrt(goal.left / (goal.left + 1))
-            return dist.Normal(jnp.where(goal.seen, mean, prior.loc), jnp.where(goal.seen, scale, 1))
+            return dist.Normal(jnp.where(goal.seen, mean, state + self.drift), jnp.where(goal.seen, scale, 1))
         mean = linear.slope * state + linear.gain * goal.x + linear.offset
         return dist.Normal(mean, jnp.exp(linear.log_scale) * jnp.ones_like(mean))
 

@@ -18,7 +18,9 @@ from fivo.settings._flat import (
     read_settings,
     read_toml,
 )
+from fivo.settings._recipes import RECIPES
 from fivo.settings._sections import (
+    DMM,
     ELBO,
     FIVO,
     IWAE,
@@ -30,6 +32,7 @@ from fivo.settings._sections import (
     Exact,
     ExactTwist,
     LinearGaussianModel,
+    Networks,
     NoTwist,
     OwnBound,
     OwnData,
@@ -46,12 +49,14 @@ from fivo.settings._sections import (
 
 __all__ = [
     "DEFAULTS",
+    "DMM",
     "ELBO",
     "EXTENDABLE",
     "FIVO",
     "IWAE",
     "ONLY_TABLES",
     "OPTIONS",
+    "RECIPES",
     "SIXO",
     "SRNN",
     "VRNN",
@@ -60,6 +65,7 @@ __all__ = [
     "Exact",
     "ExactTwist",
     "LinearGaussianModel",
+    "Networks",
     "NoTwist",
     "Option",
     "OwnBound",

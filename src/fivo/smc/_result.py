@@ -12,6 +12,7 @@ from fivo.smc._step import Particles, StepInfo
 from fivo.weights import normalize
 
 Record = Literal["log_weights", "ancestors", "latents"]
+"""What a filter stores for each particle and step if `keep` names it."""
 RECORDS = ("log_weights", "ancestors", "latents")
 
 
