@@ -15,7 +15,9 @@ class SIXO(FIVO):
         resampling: how ancestors are drawn, as for `ParticleFilter`; multinomial by default.
         criterion: when to resample, as for `ParticleFilter`; by default when ESS <= N/2.
         gradient: what `jax.grad` of the bound follows, by name or as a `fivo.gradients.Gradient`. Ascending the bound
-            trains the twist with the rest (SIXO-u).
+            trains the twist with the rest (SIXO-u), but only with the score of the ancestors ("resampling-score"):
+            what a twist gains by choosing them is all in that term, and the others lead it astray. Twists trained by
+            `fivo.training.density_ratio` or without parameters need no more than the pathwise gradient.
         filter: a `ParticleFilter` with `twisted=True`, in place of the first three.
 
     It is called like every bound, with a model that has a twist (`fivo.models.Twisted`). With r_t = p(x_t+1:T | z_t)

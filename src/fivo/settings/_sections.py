@@ -134,10 +134,10 @@ class RecurrentTwist(Section, frozen=True, tag="rnn"):
     twist_training: Annotated[
         Literal["bound", "dre", "td"],
         Meta(
-            description="How an rnn twist is trained: by the bound, by density-ratio estimation or by temporal "
-            "differences on simulated data."
+            description="How an rnn twist is trained: by density-ratio estimation or temporal differences on simulated "
+            "data, or by the bound itself, with a gradient that scores ancestors."
         ),
-    ] = "bound"
+    ] = "dre"
     twist_learning_rate: Annotated[
         float, Meta(gt=0, le=1, description="Adam's learning rate of a twist with a loss of its own.")
     ] = 1e-3

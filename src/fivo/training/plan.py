@@ -75,7 +75,15 @@ def make_plan(
 def twist_updates(settings: Settings) -> tuple[Update, ...]:
     """The loss of a twist that does not follow the bound."""
     chosen = settings.twist
-    if not isinstance(chosen, kinds.RecurrentTwist) or chosen.twist_training == "bound":
+    if not isinstance(chosen, kinds.RecurrentTwist):
+        return ()
+    if chosen.twist_training == "bound":
+        gradient = GRADIENTS[getattr(settings.bound, "gradient", "pathwise")]
+        if not getattr(gradient, "of_ancestors", False):
+            raise InputError(
+                f"a twist that is trained by the bound must have a gradient that scores ancestors, got "
+                f"{gradient.name}, which leads it astray; say --gradient resampling-score, or --twist-training dre."
+            )
         return ()
     make = density_ratio if chosen.twist_training == "dre" else temporal_difference
     optimizer = optax.adam(chosen.twist_learning_rate)
