@@ -46,6 +46,7 @@ from fivo.models._recurrent_twist import RecurrentTwist
 from fivo.models._simulate import Generator, Simulation, simulate
 from fivo.models._srnn import SRNN
 from fivo.models._stochastic_volatility import StochasticVolatility
+from fivo.models._structural import num_structural_latents, structural_start
 from fivo.models._trajectories import (
     Densities,
     Reading,
@@ -119,11 +120,13 @@ __all__ = [
     "inspect_step",
     "log_prior_ratio",
     "log_twist_of",
+    "num_structural_latents",
     "over_time",
     "read",
     "read_batch",
     "shown",
     "simulate",
     "start_state",
+    "structural_start",
     "untwisted",
 ]

@@ -12,8 +12,9 @@ from fivo.files import DamagedError
 from fivo.runs._checkpoints import Progress
 from fivo.runs._directory import CONFIG, RunDirectory
 from fivo.runs._excerpt import EXCERPT, read_excerpt
+from fivo.runs._forecasting import Backtest, Selection
 from fivo.runs._metrics import read_lines
-from fivo.runs._records import Diagnosis, Evaluations, Provenance, Result
+from fivo.runs._records import Diagnosis, Evaluations, Provenance, Result, TableRecord
 
 TRANSIENT = {".lock", "job.json", "worker.log"}
 """Files that matter only while a process is at work."""
@@ -21,13 +22,17 @@ AGAIN = "run the same `fivo fit` command again, which makes it anew"
 
 
 class FileStatus(msgspec.Struct, frozen=True):
-    """A file of a run."""
+    """What became of a file of a run.
+
+    Args:
+        file: Its path within the run's directory.
+        status: "good", "bad", "missing", or "unchecked" for what no program reads, such as a plot.
+        problem: What is wrong, in a sentence; None if nothing is.
+    """
 
     file: str
     status: Literal["good", "bad", "missing", "unchecked"]
-    """`unchecked` is what was not made to be read by a program, such as a plot."""
     problem: str | None = None
-    """What is wrong, in a sentence."""
 
 
 def check_run(path: str | os.PathLike) -> list[FileStatus]:
@@ -66,6 +71,9 @@ def _records(run: RunDirectory) -> Iterator[FileStatus]:
             (run.path / Result.FILE, lambda: _check_result(run, progress), False),
             (run.path / Evaluations.FILE, run.evaluations, False),
             (run.path / Diagnosis.FILE, lambda: run.read(Diagnosis), False),
+            (run.path / Backtest.FILE, lambda: run.read(Backtest), False),
+            (run.path / TableRecord.FILE, lambda: run.read(TableRecord), False),
+            (run.path / Selection.FILE, lambda: run.read(Selection), False),
             (run.path / EXCERPT, lambda: read_excerpt(run.path / EXCERPT), False),
         ]
     for path, read, needed in checks:
