@@ -14,6 +14,7 @@ from fivo.bounds import FIVO
 from fivo.inference import diagnose, diagnose_model, trace_lineage
 from fivo.inference.diagnosis import distinct
 from fivo.models import LinearGaussian, simulate
+from fivo.resampling import Always
 from fivo.runs import Diagnosis
 from fivo.smc import lineages
 from tests.sentences import assert_one_sentence
@@ -67,7 +68,8 @@ PF = fivo.ParticleFilter(LADDER[0])
 @pytest.fixture(scope="module", params=CASES)
 def diagnosed(request):
     model, data = CASES[request.param]
-    return request.param, model, data, diagnose_model(model, data, PF, particles=LADDER, repeats=REPEATS)
+    pf = fivo.ParticleFilter(LADDER[0], criterion=Always()) if request.param == "targets" else PF
+    return request.param, model, data, diagnose_model(model, data, pf, particles=LADDER, repeats=REPEATS)
 
 
 def test_the_culprit_is_found_and_named(diagnosed):
