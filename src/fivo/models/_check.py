@@ -21,18 +21,26 @@ from fivo.models._trajectories import densities, draw, read
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one check."""
+    """The outcome of one check.
+
+    Args:
+        name: what must hold.
+        ok: whether it does.
+        detail: what was found where it does not hold, or why the check was left out.
+    """
 
     name: str
-    """What must hold."""
     ok: bool
     detail: str = ""
-    """What was found where it does not hold, or why the check was left out."""
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check_model` found; print it to read it."""
+    """What `check_model` found; print it to read it.
+
+    Args:
+        findings: the outcome of every check.
+    """
 
     findings: tuple[Finding, ...]
 
