@@ -151,14 +151,15 @@ class SequenceModel(eqx.Module):
         _missing(self, "lookahead(sequence)", "returns what its twist reads of the frames to come")
 
     def twist(self, state: PyTree, latent: PyTree, future: PyTree) -> Float[Array, ""]:
-        """log r_t(z_t), a finite guess of log p(x_t+1:T | z_t, history) up to a constant of the sequence.
+        """How likely the frames to come are given a particle; only `ParticleFilter(..., twisted=True)` reads it.
 
         Args:
             state: h_t.
             latent: z_t.
             future: future_t, what `lookahead` says of the step.
 
-        Twisted filters (`ParticleFilter(..., twisted=True)`) weigh particles by it; nothing else reads it.
+        Returns:
+            log r_t(z_t), a finite guess of log p(x_t+1:T | z_t, history), up to a constant of step and sequence.
         """
         _missing(self, "twist(state, latent, future)", "returns log r_t, to be filtered with a twist")
 
@@ -196,7 +197,14 @@ def has_initial_prior(model: SequenceModel) -> bool:
 
 
 def has_twist(model: SequenceModel) -> bool:
-    """Whether a model says how likely the frames to come are, given a particle."""
+    """Whether a model says how likely the frames to come are, given a particle.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Whether it defines `twist`.
+    """
     return type(model).twist is not SequenceModel.twist
 
 

@@ -99,10 +99,13 @@ class DiscreteHMM(SequenceModel):
         return latent.astype(jnp.int32)
 
     def exact_lookahead(self, sequence: Sequence) -> Float[Array, "time state"]:
-        """log p(x_t+1:T | z_t) for every step and state: the backward algorithm.
+        """What lies ahead of every step, by the backward algorithm.
 
         Args:
             sequence: observations [time, 1], length and mask.
+
+        Returns:
+            log p(x_t+1:T | z_t) for every step and state.
         """
         log_transition = normalize(self.transition_logits)[0]
 
@@ -116,11 +119,14 @@ class DiscreteHMM(SequenceModel):
         return jnp.concatenate([ahead, last[None]])
 
     def log_lookahead(self, latent: Int[Array, ""], future: Float[Array, " state"]) -> Float[Array, ""]:
-        """log p(x_t+1:T | z_t).
+        """The exact lookahead of one latent.
 
         Args:
             latent: z_t.
             future: what `exact_lookahead` says of the step.
+
+        Returns:
+            log p(x_t+1:T | z_t).
         """
         return future[latent]
 

@@ -64,10 +64,13 @@ class DriftDiffusion(SequenceModel):
         self.learned = LinearProposal(zeros + 1, zeros, zeros, zeros) if proposal == "learned" else None
 
     def batch(self, x: Any) -> Batch:
-        """Sequences of T frames whose last one holds the observation, the others missing.
+        """Sequences of given observations.
 
         Args:
             x: observations [batch].
+
+        Returns:
+            Sequences of T frames whose last one holds the observation, the others missing.
         """
         x = jnp.asarray(x, self.drift.dtype)
         if x.ndim != 1:
@@ -111,7 +114,14 @@ class DriftDiffusion(SequenceModel):
         return dist.Normal(latent + self.drift, jnp.ones_like(latent))
 
     def log_evidence(self, batch: Any) -> Float[Array, " batch"]:
-        """The exact log p(x) of every sequence of a batch."""
+        """The exact evidence.
+
+        Args:
+            batch: a `Batch`, or what can be made one.
+
+        Returns:
+            log p(x) of every sequence, [batch].
+        """
         batch = as_batch(batch)
         last = self.num_steps - 1
         x = batch.observations[:, last, 0].astype(self.drift.dtype)
@@ -119,28 +129,37 @@ class DriftDiffusion(SequenceModel):
         return score if batch.mask is None else jnp.where(batch.mask[:, last, 0], score, 0)
 
     def exact_lookahead(self, sequence: Sequence) -> Goal:
-        """What p(x | z_t) depends on, for every step.
+        """What lies ahead of every step.
 
         Args:
             sequence: observations [time, 1], length and mask.
+
+        Returns:
+            What p(x | z_t) depends on, for every step.
         """
         return self.goal(sequence)
 
     def log_lookahead(self, latent: Float[Array, " one"], future: Goal) -> Float[Array, ""]:
-        """log p(x | z_t) = log N(x; z_t + (T - t) d, T - t), with t from 0.
+        """The exact lookahead of one latent.
 
         Args:
             latent: z_t [1].
             future: what `exact_lookahead` says of the step.
+
+        Returns:
+            log p(x | z_t) = log N(x; z_t + (T - t) d, T - t), with t from 0.
         """
         score = _log_normal(future.x, latent + future.left * self.drift, future.left)
         return jnp.sum(jnp.where(future.seen, score, 0))
 
     def goal(self, sequence: Sequence) -> Goal:
-        """The observation as every step sees it; frames past the T-th are padding.
+        """The one observation of a sequence; frames past the T-th are padding.
 
         Args:
             sequence: observations [time, 1], length and mask.
+
+        Returns:
+            It as every step sees it.
         """
         x, mask = sequence.observations, sequence.mask
         check_frames(x, 1)

@@ -18,14 +18,24 @@ Propose = Callable[[PyTree, PyTree, dist.Distribution], dist.Distribution]
 
 
 class Ahead(NamedTuple):
-    """What a twist reads: future_t, and whether the step is the sequence's last, after which r_T = 1."""
+    """What a twist reads.
+
+    Args:
+        future: future_t, what `lookahead` says of the step.
+        last: whether the step is the sequence's last, at which r_T = 1.
+    """
 
     future: PyTree
     last: Bool[Array, "*batch"]
 
 
 class TwistedState(NamedTuple):
-    """h_{t+1} and log r_t of a particle, which the next step divides by."""
+    """What a particle of a twisted filter carries.
+
+    Args:
+        state: h_{t+1}.
+        log_twist: log r_t, which the next step divides by.
+    """
 
     state: PyTree
     log_twist: Float[Array, "*particle"]
@@ -116,12 +126,26 @@ def _twisted(
 
 
 def untwisted(carried: PyTree) -> PyTree:
-    """What particles carry, without the twists."""
+    """What particles carry, without the twists.
+
+    Args:
+        carried: any pytree with `TwistedState`s in it.
+
+    Returns:
+        The same with the states in their places.
+    """
     return jax.tree.map(lambda node: node.state if _is_twisted(node) else node, carried, is_leaf=_is_twisted)
 
 
 def log_twist_of(carried: PyTree) -> Float[Array, "*particle"] | None:
-    """log r_t of what particles carry; None where they carry no twist."""
+    """The twist of what particles carry.
+
+    Args:
+        carried: any pytree.
+
+    Returns:
+        log r_t of the first `TwistedState` in it; None where there is none.
+    """
     nodes = jax.tree.leaves(carried, is_leaf=_is_twisted)
     return next((node.log_twist for node in nodes if _is_twisted(node)), None)
 

@@ -162,10 +162,13 @@ class LinearGaussian(SequenceModel):
         return sequence.inputs, likelihood, None
 
     def exact_lookahead(self, sequence: Sequence) -> Information:
-        """p(x_t+1:T | z_t) as a function of z_t for every step, up to a factor of the step.
+        """What lies ahead of every step, by the two-filter recursion.
 
         Args:
             sequence: observations [time, dim], length, mask and inputs [time, input].
+
+        Returns:
+            p(x_t+1:T | z_t) as a function of z_t for every step, up to a factor of the step.
         """
         seen = Deviation(self._deviation(sequence.observations, sequence.inputs), sequence.mask)
         drift = self._drift(sequence.inputs, sequence.observations.shape[0])
@@ -180,11 +183,14 @@ class LinearGaussian(SequenceModel):
         return jax.vmap(pulled)(later, drift_next)
 
     def log_lookahead(self, latent: Float[Array, " state"], future: Information) -> Float[Array, ""]:
-        """log p(x_t+1:T | z_t), up to a constant of the step.
+        """The exact lookahead of one latent.
 
         Args:
             latent: z_t [state].
             future: what `exact_lookahead` says of the step.
+
+        Returns:
+            log p(x_t+1:T | z_t), up to a constant of the step.
         """
         return future.shift @ latent - 0.5 * (latent @ (future.precision @ latent))
 

@@ -131,4 +131,8 @@ class AuxiliaryTwist(QuadratureTwist):
         self.num_points, self.window = 1, 1
 
     def check(self, model: SequenceModel) -> None:
-        """Goes with every model."""
+        """Goes with every model.
+
+        Args:
+            model: the model.
+        """

@@ -26,22 +26,28 @@ class Twist(eqx.Module):
         """
 
     def lookahead(self, model: SequenceModel, sequence: Sequence) -> PyTree:
-        """What the twist reads of the frames to come, with T entries; future[t] from x_t+1:T and the inputs only.
+        """What the twist reads of the frames to come.
 
         Args:
             model: the model.
             sequence: observations [time, dim], length, mask and inputs [time, input].
+
+        Returns:
+            A pytree with T entries, future[t] from x_t+1:T and the inputs.
         """
         raise InputError(f"{type(self).__name__} must define lookahead(model, sequence).")
 
     def __call__(self, model: SequenceModel, state: PyTree, latent: PyTree, future: PyTree) -> Float[Array, ""]:
-        """log r_t(z_t), finite.
+        """The twist of one particle.
 
         Args:
             model: the model.
             state: h_t.
             latent: z_t.
             future: future_t.
+
+        Returns:
+            log r_t(z_t), finite.
         """
         raise InputError(f"{type(self).__name__} must define __call__(model, state, latent, future).")
 

@@ -291,6 +291,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     Args:
         model: What is trained.
         bound: The objective.
+        twist: How the bound sixo looks ahead.
         optimizer: How parameters follow the gradient.
         data: Where sequences come from.
         training: How long, in what batches, and how it is validated.

@@ -139,7 +139,12 @@ def check_filter(pf: object) -> None:
 
 
 def check_twist(pf: ParticleFilter, model: SequenceModel) -> None:
-    """Refuse to twist with a model that does not say how."""
+    """Refuse to twist with a model that does not say how.
+
+    Args:
+        pf: the filter.
+        model: the model.
+    """
     if pf.twisted and not has_twist(model):
         raise InputError(
             f"{type(model).__name__} must define lookahead(sequence) and twist(state, latent, future) to be filtered "

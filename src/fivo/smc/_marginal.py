@@ -88,7 +88,15 @@ class MarginalParticleFilter(ParticleFilter):
         return _run(self, model, batch, keys, checked_records(keep))
 
     def init(self, model: SequenceModel, *, key: Key[Array, ""]) -> NoReturn:
-        """Refused: use a `ParticleFilter` to stream."""
+        """Refused: use a `ParticleFilter` to stream.
+
+        Args:
+            model: any model.
+            key: a random key.
+
+        Returns:
+            Nothing.
+        """
         raise InputError("a stream must be filtered by a ParticleFilter, got a marginal one.")
 
 

@@ -88,6 +88,9 @@ def temporal_difference(
         copies: trajectories simulated for each sequence of a batch.
         where: the twist's parameters in the model.
         name: of the group of parameters.
+
+    Returns:
+        An update for `fit(..., updates=...)`; the twist no longer follows the bound.
     """
     if not isinstance(num_draws, int) or num_draws < 1:
         raise InputError(f"num_draws must be a positive integer, got {num_draws!r:.60}.")
