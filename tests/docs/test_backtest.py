@@ -22,3 +22,10 @@ def test_there_are_enough_datasets_and_models():
     assert len(RESULTS["datasets"]) >= 3
     for found in RESULTS["datasets"].values():
         assert {"linear-gaussian", "seasonal-naive", "statsmodels"} <= set(found["scores"])
+
+
+def test_what_is_said_of_the_diagnosis_is_in_the_file():
+    sentence = RESULTS["datasets"]["sunspots"]["diagnosis"]["vrnn"][0]
+    assert sentence.startswith("The model itself is the limit: with N = 16")
+    assert "are 0.020 nats per step apart" in sentence
+    assert "0.020 nats per step apart with 16 particles" in PAGE
