@@ -3,5 +3,20 @@
 from fivo._run.fitting import dataset_setting, fit, prepare, run_of
 from fivo._run.history import History
 from fivo._run.run import Run, open_run
+from fivo._run.uses import anomaly, filtered, forecast, impute, score, smoothed
 
-__all__ = ["History", "Run", "dataset_setting", "fit", "open_run", "prepare", "run_of"]
+__all__ = [
+    "History",
+    "Run",
+    "anomaly",
+    "dataset_setting",
+    "filtered",
+    "fit",
+    "forecast",
+    "impute",
+    "open_run",
+    "prepare",
+    "run_of",
+    "score",
+    "smoothed",
+]

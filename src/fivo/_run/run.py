@@ -16,7 +16,7 @@ from fivo import inference, serialization
 from fivo._building import build_dataset, build_model
 from fivo._run.history import History
 from fivo.bounds import Bound
-from fivo.data import Dataset, TableFacts
+from fivo.data import Column, Dataset, TableFacts, TableSchema
 from fivo.errors import InputError
 from fivo.files import DamagedError
 from fivo.models import SequenceModel
@@ -72,29 +72,15 @@ class Run(inference.Trained):
     def _facts(self) -> Any:
         return TableFacts.from_plain(self.directory.read(TableRecord).facts) if self.data is None else self.data
 
-    def on_tables(self, *, num_particles: int = 200, seed: int = 0, **options: Any) -> inference.TableModel:
-        """The model as one that reads tables like the one it was trained on: score, filter, smooth, impute, forecast.
+    @property
+    def table(self) -> TableSchema | None:
+        """How the table was read that the run was trained on; None for other data."""
+        return self._facts.table
 
-        Args:
-            num_particles: Of its filters.
-            seed: Random seed.
-            options: As for `fivo.inference.TableModel`.
-        """
-        schema = self._facts.table
-        if schema is None:
-            raise InputError(
-                f"{str(self.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`."
-            )
-        return inference.TableModel(self.model, schema, num_particles, seed, **options)
-
-    def calibration(self, tables: inference.TableModel) -> tuple[inference.Calibration, inference.Calibration]:
-        """What ordinary rows and series of the run's held-out data score: the split `calibrate`, else `test`.
-
-        Args:
-            tables: What `on_tables` returned.
-        """
-        name = "calibrate" if "calibrate" in self.dataset.splits else "test"
-        return tables.calibration(self.dataset.split(name))
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the entries of a frame are, and how they were scaled."""
+        return self._facts.columns
 
     @property
     def own_bound(self) -> Bound | None:

@@ -1,42 +1,48 @@
 """Uses of a trained model: its bounds on any split, what limits them, and new sequences from it."""
 
 from fivo.inference.accuracy import crps
-from fivo.inference.anomalies import Calibration
+from fivo.inference.anomalies import Anomalies, Calibration, Ordinary
+from fivo.inference.context import Context, read_context
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
-from fivo.inference.filtering import Rows, filter_rows
-from fivo.inference.forecasting import Draws, forecast_rows
-from fivo.inference.forecasts import Forecast
+from fivo.inference.forecasts import Forecast, inputs_after
+from fivo.inference.imputations import Imputed
+from fivo.inference.likelihoods import Likelihoods
 from fivo.inference.lineage import Lineage, trace_lineage
 from fivo.inference.relative import read_baseline, relative_to
+from fivo.inference.rowwise import raw_offsets
 from fivo.inference.sampling import sample
 from fivo.inference.scores import bounding_options, evaluate
-from fivo.inference.smoothing import Smoothed, impute_rows, smooth_rows
-from fivo.inference.tables import TableModel
+from fivo.inference.series import SeriesModel, Watch
+from fivo.inference.states import Filtered, Smoothed
 from fivo.inference.trained import Trained, filter_of
 
 __all__ = [
+    "Anomalies",
     "Calibration",
+    "Context",
     "Curves",
-    "Draws",
+    "Filtered",
     "Forecast",
+    "Imputed",
+    "Likelihoods",
     "Lineage",
-    "Rows",
+    "Ordinary",
+    "SeriesModel",
     "Smoothed",
-    "TableModel",
     "Trained",
+    "Watch",
     "bounding_options",
     "crps",
     "diagnose",
     "diagnose_model",
     "evaluate",
     "filter_of",
-    "filter_rows",
-    "forecast_rows",
-    "impute_rows",
+    "inputs_after",
+    "raw_offsets",
     "read_baseline",
+    "read_context",
     "relative_to",
     "sample",
-    "smooth_rows",
     "trace_lineage",
 ]

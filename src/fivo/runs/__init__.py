@@ -15,10 +15,12 @@ from fivo.runs._excerpt import read_excerpt as read_excerpt
 from fivo.runs._excerpt import write_excerpt as write_excerpt
 from fivo.runs._metrics import Row as Row
 from fivo.runs._metrics import last_row as last_row
+from fivo.runs._records import Alarms as Alarms
 from fivo.runs._records import BoundScore as BoundScore
 from fivo.runs._records import Diagnosis as Diagnosis
 from fivo.runs._records import DiagnosisRow as DiagnosisRow
 from fivo.runs._records import Evaluations as Evaluations
+from fivo.runs._records import Forecasts as Forecasts
 from fivo.runs._records import Provenance as Provenance
 from fivo.runs._records import Relative as Relative
 from fivo.runs._records import Reported as Reported
@@ -26,6 +28,7 @@ from fivo.runs._records import Result as Result
 from fivo.runs._records import Sandwich as Sandwich
 from fivo.runs._records import Score as Score
 from fivo.runs._records import TableRecord as TableRecord
+from fivo.runs._records import TrackRecord as TrackRecord
 from fivo.runs._records import Verdict as Verdict
 from fivo.runs._sealing import FORMAT as FORMAT
 from fivo.runs._sealing import Record as Record
