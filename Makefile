@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DOCS_VENV := .venv-docs
 LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock" --quiet $(LOCK_FLAGS)
 
@@ -24,20 +25,29 @@ lint: $(VENV)/.dev ## check style, format and types
 bench: $(VENV)/.dev ## measure speed
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.dev ## build the documentation
-	$(BIN)/python docs/build.py
+docs: $(DOCS_VENV)/.ready ## build the documentation into build/site
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict
+	@echo "Open build/site/index.html"
 
 lock: $(VENV)/.dev ## pin the requirements anew (LOCK_FLAGS=--upgrade: to the newest versions)
 	$(LOCK) --all-extras --output-file requirements/dev.txt pyproject.toml requirements/build.in
 	$(LOCK) --extra app --constraints requirements/dev.txt --output-file requirements/run.txt pyproject.toml requirements/build.in
+	$(LOCK) --constraints requirements/dev.txt --output-file requirements/docs.txt requirements/docs.in
 
 clean: ## remove the environment, builds and caches; run directories stay
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(DOCS_VENV) build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Some distributions ship venv without ensurepip; the pip outside then installs the pinned one inside.
-WITHOUT_ENSUREPIP := $(PYTHON) -m venv --clear --without-pip $(VENV) && \
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --require-hashes -r requirements/run.txt
+# An environment in folder $(1). Some distributions ship venv without ensurepip; the pip outside then installs $(2), which
+# has the pinned pip.
+define create
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "fivo needs Python 3.11 or newer, but '$(PYTHON)' is $$(command -v $(PYTHON) >/dev/null \
+		&& $(PYTHON) --version 2>&1 || echo 'not installed'):" \
+		"install a newer one and name it, as in 'make $(MAKECMDGOALS) PYTHON=python3.12'." >&2; exit 1; }
+@$(PYTHON) -m venv --clear $(1) >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip $(1) && \
+	$(PYTHON) -m pip --python $(1)/bin/python install --quiet --require-hashes -r $(2); }
+endef
 
 define install
 $(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $(1)
@@ -45,11 +55,7 @@ $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-
 endef
 
 $(VENV)/.created:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "fivo needs Python 3.11 or newer, but '$(PYTHON)' is $$(command -v $(PYTHON) >/dev/null \
-			&& $(PYTHON) --version 2>&1 || echo 'not installed'):" \
-			"install a newer one and name it, as in 'make $(MAKECMDGOALS) PYTHON=python3.12'." >&2; exit 1; }
-	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || { $(WITHOUT_ENSUREPIP); }
+	$(call create,$(VENV),requirements/run.txt)
 	@touch $@
 
 # dev.txt holds everything run.txt does, at the same versions, so it serves both.
@@ -59,4 +65,10 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.created
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/.created
 	$(call install,requirements/run.txt)
+	@touch $@
+
+# The site is made from the source alone, so its environment holds neither JAX nor the package.
+$(DOCS_VENV)/.ready: requirements/docs.txt
+	$(call create,$(DOCS_VENV),requirements/docs.txt)
+	$(DOCS_VENV)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/docs.txt
 	@touch $@

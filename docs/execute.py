@@ -1,6 +1,7 @@
 """Run the Python of a page block by block, and compare what it prints with what the page says it prints.
 
-A block of `text` directly below a block of `python` is its output. `python docs/execute.py PAGE...` writes them anew.
+A block of `text` directly below a block of `python` is its output. Code may write figures, as `figures/NAME.svg`, that
+the page shows. `python docs/execute.py PAGE...` writes outputs and figures anew.
 """
 
 import contextlib
@@ -8,6 +9,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +41,11 @@ def blocks(text: str) -> list[Block]:
             line = text.count("\n", 0, match.start(2))
             found.append(Block(match[2], line, match[3] or "", match.span()))
     return found
+
+
+def shown_figures(text: str) -> list[str]:
+    """The figures of a page that its own code writes."""
+    return re.findall(r"!\[[^]]*\]\((figures/[\w-]+\.svg)\)", text)
 
 
 def outputs(page: Path, directory: Path, environment: dict[str, str] | None = None) -> list[str]:
@@ -79,6 +86,9 @@ def refresh(page: Path) -> None:
     text = page.read_text()
     with tempfile.TemporaryDirectory() as directory:
         printed = outputs(page, Path(directory))
+        for figure in shown_figures(text):
+            (page.parent / figure).parent.mkdir(exist_ok=True)
+            shutil.copyfile(Path(directory, figure), page.parent / figure)
     for block, output in reversed(list(zip(blocks(text), printed, strict=True))):
         start, end = block.span
         code = text[start:end].partition("\n```\n")[0] + "\n```\n"

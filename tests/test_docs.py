@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from docs.execute import blocks, close, differences, outputs
+from docs.execute import blocks, close, differences, outputs, shown_figures
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("learn/*.md"))]
+LARGEST_FIGURE = 100_000
+"""Bytes of a figure that is committed."""
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page.read_text())], ids=lambda page: page.name)
@@ -19,12 +22,32 @@ def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path):
     stated = blocks(page.read_text())
     wrong = [sentence for block, output in zip(stated, printed, strict=True) for sentence in differences(block, output)]
     assert wrong == []
+    figures = shown_figures(page.read_text())
+    assert [figure for figure in figures if not (tmp_path / figure).exists()] == []
+    assert [figure for figure in figures if (page.parent / figure).stat().st_size > LARGEST_FIGURE] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Python-Markdown makes them."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    targets = re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text())
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+    broken = []
+    for target, anchor in re.findall(r"\]\((?!https?://)([^)#]*)(?:#([^)]+))?\)", page.read_text()):
+        place = page.parent / target if target else page
+        if not place.exists() or (anchor and anchor not in anchors(place)):
+            broken.append(f"{target}#{anchor}")
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+def test_every_page_is_in_the_navigation_of_the_site(page):
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    assert f"- {page.relative_to(DOCS)}\n" in navigation
 
 
 PAGE = (

@@ -1,4 +1,4 @@
-"""Padded batches of sequences of different lengths, with what is missing and what is known besides."""
+"""Padded batches of sequences of different lengths, with their missing entries and known inputs."""
 
 from collections.abc import Callable
 from collections.abc import Sequence as Sized
@@ -13,18 +13,24 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from fivo.errors import InputError
 
+__all__ = ["Batch", "Sequence", "as_batch", "over_sequences"]
+
 
 class Sequence(eqx.Module):
-    """One sequence as a model's `encode` sees it; missing entries and the padding past its end hold zeros."""
+    """One sequence, as a model's `encode` sees it. Missing entries and the padding past its end hold zeros.
+
+    Args:
+        observations: x_1:T [time, dim].
+        length: how many of the steps are the sequence's own; the others are padding.
+        mask: [time, dim], true where an entry was observed; None where every entry was.
+        inputs: u_1:T [time, input], known quantities that are not modelled, such as controls, covariates or attributes
+            repeated along time; None if there are none.
+    """
 
     observations: Shaped[Array, "time dim"]
-    """x_1:T."""
     length: Int[Array, ""]
-    """How many of the steps are the sequence's own; the others are padding."""
     mask: Bool[Array, "time dim"] | None = None
-    """True where an entry was observed; None where every entry was."""
     inputs: Float[Array, "time input"] | None = None
-    """u_1:T: known quantities that are not modelled, such as controls, covariates or attributes repeated along time."""
 
 
 class Batch(eqx.Module):
@@ -92,27 +98,25 @@ class Batch(eqx.Module):
         """
         if isinstance(sequences, np.ndarray | jax.Array) and sequences.ndim != 3:
             raise InputError(
-                f"got one array of shape {tuple(sequences.shape)} where a list of [time, dim] arrays was expected; "
+                f"sequences must be a list of [time, dim] arrays, got one array of shape {tuple(sequences.shape)}; "
                 "wrap a single sequence as [x]."
             )
         if isinstance(sequences, jax.Array) and not isinstance(sequences, Tracer):
             sequences = np.asarray(sequences)  # iterating it within a traced function would trace its parts
         arrays = [_as_frames(x, f"sequence {i}") for i, x in enumerate(sequences)]
         if not arrays:
-            raise InputError("got no sequences where at least one was expected; pass a non-empty list.")
+            raise InputError("sequences must hold at least one array, got none.")
         if missing not in (None, "nan"):
-            raise InputError(f"got missing={missing!r} where None or 'nan' was expected.")
+            raise InputError(f"missing must be None or 'nan', got {missing!r:.60}.")
         if missing == "nan" and mask is not None:
-            raise InputError("got both missing='nan' and mask=, expected one of them; drop one.")
+            raise InputError("missing entries must be given by missing='nan' or by mask=, got both.")
         _check_widths(arrays, "sequence")
         masks = _entry_masks(arrays, mask, missing)
         known = _checked_inputs(arrays, inputs)
         longest = max(len(x) for x in arrays)
         time = longest if pad_to is None else pad_to
         if time < longest:
-            raise InputError(
-                f"got pad_to={time} where the longest sequence has {longest} frames; pad to at least that."
-            )
+            raise InputError(f"pad_to must be at least {longest}, the length of the longest sequence, got {time}.")
         dtype = _representable(arrays, masks)
         shown = arrays if masks is None else [np.where(m, x, 0) for m, x in zip(masks, arrays, strict=True)]
         return cls(
@@ -124,13 +128,16 @@ class Batch(eqx.Module):
 
 
 def over_sequences(function: Callable[..., Any], batch: Batch, *others: Any, out_axes: Any = 0) -> Any:
-    """`function(sequence, *others)` of every sequence of a batch.
+    """Call `function(sequence, *others)` for every sequence of a batch, as one mapped computation.
 
     Args:
-        function: of a `Sequence` and, if given, of what belongs to it.
+        function: takes a `Sequence` and, if given, what belongs to it.
         batch: the sequences.
-        others: what belongs to the sequences, with a first axis for them.
-        out_axes: where the axis of sequences is in what comes back, as for `jax.vmap`.
+        others: what belongs to the sequences, each with a first axis [batch].
+        out_axes: where the axis of sequences goes in the result, as for `jax.vmap`.
+
+    Returns:
+        What the function returned for each sequence, stacked along `out_axes`.
     """
 
     def one(x: Array, length: Array, mask: Array | None, inputs: Array | None, *others: Any) -> Any:
@@ -141,10 +148,13 @@ def over_sequences(function: Callable[..., Any], batch: Batch, *others: Any, out
 
 
 def as_batch(x: Any) -> Batch:
-    """What a user may give for a batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of arrays.
+    """Make a batch of anything that stands for sequences.
+
+    Args:
+        x: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of arrays [time, dim].
 
     Returns:
-        The batch; one sequence becomes a batch of one.
+        The batch; a single sequence becomes a batch of one.
     """
     if isinstance(x, Batch):
         return x
@@ -174,8 +184,8 @@ def _check_widths(arrays: list[np.ndarray], what: str) -> None:
     for i, x in enumerate(arrays):
         if x.shape[1] != arrays[0].shape[1]:
             raise InputError(
-                f"{what} {i} has {x.shape[1]} entries per frame where {what} 0 has {arrays[0].shape[1]}; "
-                "all frames must have one size."
+                f"all frames must have the same size, but {what} 0 has {arrays[0].shape[1]} entries per frame and "
+                f"{what} {i} has {x.shape[1]}."
             )
 
 
@@ -203,14 +213,14 @@ def _as_frames(x: object, name: str) -> np.ndarray:
     except ValueError:
         array = np.empty(0, object)
     if array.dtype == object or array.dtype.kind not in "biuf":
-        raise InputError(f"{name} is not a rectangular array of numbers; expected an array of shape [time, dim].")
+        raise InputError(f"{name} must be a rectangular array of numbers of shape [time, dim], got {x!r:.60}.")
     if array.ndim != 2:
         raise InputError(
-            f"{name} has shape {array.shape} where [time, dim] was expected; "
-            "give one-dimensional series a last axis with x[:, None]."
+            f"{name} must have shape [time, dim], got {array.shape}; give one-dimensional series a last axis with "
+            "x[:, None]."
         )
     if len(array) == 0:
-        raise InputError(f"{name} has no frames; drop empty sequences.")
+        raise InputError(f"{name} must have at least one frame, got none; drop empty sequences.")
     if array.dtype.kind in "bu":
         return array.astype(np.float32)
     return array
@@ -239,7 +249,7 @@ def _entry_masks(
     if mask is not None:
         masks = [np.asarray(m, bool) for m in mask]
         if len(masks) != len(arrays) or any(m.shape != x.shape for m, x in zip(masks, arrays, strict=True)):
-            raise InputError("the mask's shapes differ from the sequences'; give one boolean array per sequence.")
+            raise InputError("mask must hold one boolean array per sequence, of the sequence's own shape.")
     elif missing == "nan":
         masks = [~np.isnan(x) for x in arrays]
     else:
@@ -249,6 +259,7 @@ def _entry_masks(
         if x.dtype.kind == "f" and not np.isfinite(seen).all():
             what = "NaN" if np.isnan(seen).any() else "an infinite value"
             raise InputError(
-                f"sequence {i} holds {what}; mark missing entries with missing='nan' or mask=, and repair the others."
+                f"observations must be finite, but sequence {i} holds {what}; mark missing entries with missing='nan' "
+                "or mask=."
             )
     return masks

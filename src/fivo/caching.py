@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+__all__ = ["compilation_cache"]
+
 DIGEST_BYTES = 32
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["Constant", "constants_of"]
+
 
 class Constant:
     """An array that is a value, not a parameter: compared and hashed by its content, and never changed.
@@ -50,7 +52,15 @@ class Constant:
 
 
 def constants_of(tree: Any, path: str = "") -> dict[str, np.ndarray]:
-    """The constants in a tree's modules, which are no leaves of it, by names like those of its leaves."""
+    """Find the constants in the modules of a tree. They are static fields, so they are not leaves of the tree.
+
+    Args:
+        tree: a module, or a dictionary, list or tuple of modules.
+        path: what the names begin with.
+
+    Returns:
+        The arrays by name, in the form of `jax.tree_util.keystr`: ".emission.offset".
+    """
     if isinstance(tree, Constant):
         return {path: tree.value}
     parts: list[tuple[str, Any]] = []

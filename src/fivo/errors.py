@@ -1,5 +1,7 @@
 """The one exception that stands for a user's mistake."""
 
+__all__ = ["InputError"]
+
 
 class InputError(ValueError):
     """What was given, what was expected and what to do, in one sentence.

@@ -5,7 +5,10 @@ from types import ModuleType
 
 from fivo.errors import InputError
 
+__all__ = ["EXTRAS", "require"]
+
 EXTRAS = {
+    "dask_jobqueue": "cluster",
     "distributed": "cluster",
     "jinja2": "app",
     "markupsafe": "app",

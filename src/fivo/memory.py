@@ -6,6 +6,8 @@ glibc reads them only at start-up; other systems ignore them.
 import sys
 from collections.abc import Mapping
 
+__all__ = ["KEEPING", "VARIABLE", "keeping_memory"]
+
 VARIABLE = "GLIBC_TUNABLES"
 KEEPING = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
 

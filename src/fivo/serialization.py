@@ -13,6 +13,8 @@ from fivo.errors import InputError
 from fivo.files import tensors
 from fivo.files.tensors import plain_array, read_tensors, write_tensors
 
+__all__ = ["from_arrays", "load", "read_metadata", "save", "to_arrays"]
+
 Tree = TypeVar("Tree")
 
 

@@ -7,9 +7,18 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+__all__ = ["effective_sample_size", "log_mean_exp", "log_sum_exp", "normalize"]
+
 
 def log_sum_exp(log_weights: Float[Array, "*shape particle"]) -> Float[Array, "*shape"]:
-    """log Σ exp over the last axis; -inf with zero gradient where every weight is -inf."""
+    """log Σ_i exp(log w_i) over the last axis; -inf, with zero gradient, where every weight is -inf.
+
+    Args:
+        log_weights: log-weights [..., particle].
+
+    Returns:
+        The log of their sum [...].
+    """
     top = lax.stop_gradient(jnp.max(log_weights, axis=-1, keepdims=True))
     top = jnp.where(jnp.isneginf(top), 0, top)
     total = jnp.sum(jnp.exp(log_weights - top), axis=-1)
@@ -18,14 +27,29 @@ def log_sum_exp(log_weights: Float[Array, "*shape particle"]) -> Float[Array, "*
 
 
 def log_mean_exp(log_weights: Float[Array, "*shape particle"]) -> Float[Array, "*shape"]:
-    """log of the average weight over the last axis."""
+    """log of the average weight over the last axis, log (1/N) Σ_i w_i.
+
+    Args:
+        log_weights: log-weights [..., particle].
+
+    Returns:
+        The log of their mean [...]; -inf where every weight is -inf.
+    """
     return log_sum_exp(log_weights) - jnp.log(jnp.asarray(log_weights.shape[-1], log_weights.dtype))
 
 
 def normalize(
     log_weights: Float[Array, "*shape particle"],
 ) -> tuple[Float[Array, "*shape particle"], Float[Array, "*shape"]]:
-    """Normalised log-weights and the log of their sum; uniform weights where every particle is dead."""
+    """Divide weights by their sum, in log space.
+
+    Args:
+        log_weights: log-weights [..., particle], up to a constant.
+
+    Returns:
+        Log-weights that sum to one [..., particle], uniform where every particle is dead, and the log of the sum that
+        they were divided by [...], which is -inf there.
+    """
     log_total = log_sum_exp(log_weights)
     dead = jnp.isneginf(log_total)[..., None]
     uniform = -jnp.log(jnp.asarray(log_weights.shape[-1], log_weights.dtype))
@@ -34,5 +58,12 @@ def normalize(
 
 
 def effective_sample_size(log_weights: Float[Array, "*shape particle"]) -> Float[Array, "*shape"]:
-    """ESS = 1 / Σ w² of *normalised* log-weights (Section 3 of the paper)."""
+    """ESS = 1 / Σ_i w_i² of normalised weights (Section 3 of the paper), from 1 to N.
+
+    Args:
+        log_weights: *normalised* log-weights [..., particle], as `normalize` returns them.
+
+    Returns:
+        The effective sample size [...].
+    """
     return 1 / jnp.sum(jnp.exp(2 * log_weights), axis=-1)

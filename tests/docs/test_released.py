@@ -1,4 +1,4 @@
-"""The figures of the released code's weights in docs/sweeps.md are those of results/released.json."""
+"""The figures of the released code's weights in docs/results.md are those of results/released.json."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from benchmarks.released import BOUNDS, as_markdown
 
 ROOT = Path(__file__).parents[2]
 RESULTS = json.loads((ROOT / "results" / "released.json").read_text())
-PAGE = (ROOT / "docs" / "sweeps.md").read_text()
-SECTION = PAGE.partition("### The authors' released code\n")[2].partition("\n### ")[0]
+PAGE = (ROOT / "docs" / "results.md").read_text()
+SECTION = PAGE.partition("## The authors' released code\n")[2].partition("\n## ")[0]
 
 
 def test_all_checkpoints_were_measured():

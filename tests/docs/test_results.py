@@ -20,7 +20,7 @@ def table(name: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "document", "scores"),
-    [("table1", "README.md", 18), ("weight-decay", "docs/sweeps.md", 16), ("table5", "docs/sweeps.md", 12)],
+    [("table1", "README.md", 18), ("weight-decay", "docs/results.md", 16), ("table5", "docs/results.md", 12)],
 )
 def test_the_tables_in_documents_are_those_of_their_files(name, document, scores):
     assert sum(cell["ours"] is not None for cell in summary(name)["cells"]) == scores
@@ -36,7 +36,7 @@ def test_the_scores_with_weight_decay_in_the_readme_are_those_of_their_file():
 
 
 def test_the_lines_of_figure_2_in_the_documents_are_those_of_their_file():
-    text = (ROOT / "docs" / "sweeps.md").read_text()
+    text = (ROOT / "docs" / "results.md").read_text()
     (panel,) = summary("figure2-right")["figure"]
     assert [line["label"] for line in panel["lines"]] == ["elbo", "iwae", "fivo"]
     for line in panel["lines"]:

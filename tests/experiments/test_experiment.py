@@ -7,6 +7,7 @@ import pytest
 from fivo.errors import InputError
 from fivo.experiments import chosen_runs, read_experiment
 from fivo.experiments.experiment import PAPER, make_experiment
+from tests.experiments.made import made_experiment
 from tests.sentences import assert_one_sentence
 
 FILES = sorted(PAPER.glob("*.toml"))
@@ -23,6 +24,7 @@ COUNTS = {
     "figure2-left": (2, 0), "figure2-right": (3, 0), "figure3": (3, 0), "table1": (144, 36), "table1-timit": (72, 18),
     "table2": (24, 24), "table2-timit": (6, 6), "table3": (144, 72), "table4": (72, 36), "table5": (24, 48),
     "table5-timit": (6, 12), "weight-decay": (18, 9),
+    "tuned": (72, 36),
 }  # fmt: skip
 
 
@@ -200,3 +202,24 @@ def test_experiments_of_one_directory_share_what_they_have_in_common():
         if row["dataset"] == "jsb"
     ]
     assert decay.document.published == rows
+
+
+def test_a_recipe_may_be_varied():
+    experiment = made_experiment(
+        grid=[{"dataset": "jsb", "bound": "fivo", "recipe": ["paper", "tuned"]}],
+        table={"rows": ["recipe"], "columns": ["dataset"]},
+        published=[],
+    )
+    paper, tuned = experiment.runs
+    assert [dict(run.cell)["recipe"] for run in experiment.runs] == ["paper", "tuned"]
+    assert tuned.flat["learning_rate"] == 3e-3
+    assert chosen_runs(experiment, ["recipe=tuned"]) == (tuned,)
+    assert paper.slug != tuned.slug
+
+
+def test_the_tuned_table_stands_beside_the_papers():
+    table, tuned = (read_experiment(FILES[0].parent / f"{name}.toml") for name in ("table1", "tuned"))
+    assert tuned.document.published == table.document.published
+    of = {(run.flat["dataset"], run.flat["bound"], run.flat["particles"]) for run in table.runs}
+    assert of == {(run.flat["dataset"], run.flat["bound"], run.flat["particles"]) for run in tuned.runs}
+    assert {run.settings.optimizer.clip for run in tuned.runs} == {5.0}

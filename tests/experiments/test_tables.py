@@ -91,14 +91,16 @@ def test_a_run_is_trained_only_with_the_settings_asked_for(tmp_path):
     assert not is_trained(directory, short)
 
 
-def test_seeds_are_averaged_and_give_the_error(tmp_path):
+def test_seeds_are_averaged_and_give_the_spread(tmp_path):
     experiment = made_experiment(grid=[{"dataset": "jsb", "bound": ["elbo", "fivo"], "seed": [0, 1, 2]}])
     for run in experiment.runs:
         write_evaluation(write_training(tmp_path, run, -7.0), run, {"fivo": -7.0 - run.settings.training.seed})
     cell = cell_of(summarise(experiment, tmp_path), bound="fivo")
     assert cell["ours"] == -8.0
-    assert cell["standard_error"] == pytest.approx(1 / math.sqrt(3))
-    assert cell["error_of"] == "seeds"
+    assert cell["deviation"] == 1.0
+    assert cell["standard_error"] == pytest.approx(0.003 / math.sqrt(3))  # of the evaluations, 0.003 each
+    single = cell_of(summarise(experiment, tmp_path / "none"), bound="fivo")
+    assert (single["deviation"], single["standard_error"]) == (None, None)
 
 
 def test_scores_relative_to_a_cell(tmp_path):

@@ -97,3 +97,13 @@ def test_the_help_has_every_option_with_its_default(capsys, monkeypatch):
             assert f"[{shown}]" in line, line
         if name not in ("model", "bound"):
             assert option.help.replace("`", "") in line
+
+
+def test_a_recipe_is_an_option_of_the_command_and_of_a_file(capsys, tmp_path):
+    file = tmp_path / "tuned.toml"
+    file.write_text('recipe = "tuned"')
+    wanted = make_settings({"recipe": "tuned"})
+    assert wanted != DEFAULTS
+    assert plan_of(None, {"recipe": "tuned"}).settings == plan_of(None, {}, config=file).settings == wanted
+    assert run(capsys, "fit", "bach", "--recipe", "secret", "--out", tmp_path / "x").code == 2
+    assert not (tmp_path / "x").exists()

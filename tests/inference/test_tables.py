@@ -9,8 +9,9 @@ from scipy import stats
 
 import fivo
 from fivo.data import SplitRule, TableColumn, TableSchema, TimeRule
-from fivo.inference import Calibration, Trained, crps
+from fivo.inference import Calibration, crps
 from fivo.models import LinearGaussian, simulate
+from tests.inference.known import Known
 
 SERIES, STEPS, HORIZON = 60, 30, 4
 SCHEMA = TableSchema(
@@ -65,18 +66,7 @@ SEEN = frame(X, U, MASK, slice(0, STEPS))
 BATCH = fivo.Batch.from_sequences(X[:, :STEPS], inputs=U[:, :STEPS], mask=MASK[:, :STEPS])
 
 
-class Known(Trained):
-    """A run whose model is given, of a table with the columns of `SCHEMA`."""
-
-    model: fivo.models.SequenceModel = None
-    table = SCHEMA
-    columns = SCHEMA.columns
-
-    def __init__(self, model):
-        self.model = model
-
-
-RUN = Known(MODEL)
+RUN = Known(MODEL, SCHEMA)
 
 
 def in_order(table: pl.DataFrame, column: str) -> np.ndarray:
@@ -99,7 +89,7 @@ def test_scores_are_those_of_the_kalman_filter():
 
 
 def test_scores_of_a_filter_agree_within_their_errors():
-    rows = fivo.score(Known(DISGUISED), SEEN, repeats=4, num_particles=400).to_frame()
+    rows = fivo.score(Known(DISGUISED, SCHEMA), SEEN, repeats=4, num_particles=400).to_frame()
     exact = np.asarray(MODEL.log_increments(BATCH))
     z = (in_order(rows, "log_likelihood") - exact) / np.maximum(in_order(rows, "standard_error"), 1e-3)
     assert np.median(np.abs(z)) < 1.5
@@ -143,7 +133,7 @@ def test_smoothed_states_are_exact():
 
 
 def test_smoothed_states_by_backward_simulation():
-    found = fivo.smoothed(Known(DISGUISED), SEEN, num_trajectories=200).to_frame()
+    found = fivo.smoothed(Known(DISGUISED, SCHEMA), SEEN, num_trajectories=200).to_frame()
     exact = MODEL.smoothed(BATCH)
     spread = np.sqrt(np.asarray(exact.covariances)[..., 0, 0])
     z = (in_order(found, "state0_mean") - np.asarray(exact.means)[..., 0]) / spread

@@ -49,6 +49,25 @@ def test_of_two_results_the_last_counts(tmp_path, experiment, parts):
     assert scores_of(read_sources([again, *parts]).summaries[0])["elbo"] == -8.0
 
 
+def test_seeds_of_a_cell_from_several_places_are_averaged(tmp_path):
+    experiment = made_experiment(grid=[{"dataset": "jsb", "bound": ["elbo", "fivo"], "seed": [0, 1, 2]}])
+    halves = []
+    for place, seeds in (("a", [2]), ("b", [0, 1]), ("c", [2])):
+        for planned in experiment.runs:
+            if planned.settings.training.seed in seeds and dict(planned.cell)["bound"] == "fivo":
+                value = -7.0 - planned.settings.training.seed - (0.5 if place == "c" else 0.0)
+                write_evaluation(write_training(tmp_path / place, planned, -7.0), planned, {"fivo": value})
+        halves.append(summarise(experiment, tmp_path / place))
+    (whole,) = joined(halves)
+    cell = next(cell for cell in whole["cells"] if cell["keys"]["bound"] == "fivo")
+    assert [run["config"]["seed"] for run in cell["selected"]] == [0, 1, 2]
+    assert [run["value"] for run in cell["selected"]] == [-7.0, -8.0, -9.5]  # the last result of seed 2
+    assert cell["ours"] == pytest.approx(-24.5 / 3)
+    assert cell["difference"] == pytest.approx(-24.5 / 3 - cell["published"])
+    assert (cell["runs_trained"], cell["runs_planned"]) == (3, 3)
+    assert "(s.d. 1.258, 3 seeds)" in as_markdown(whole)
+
+
 def test_a_joined_summary_is_a_summary(capsys, tmp_path, parts):
     out = tmp_path / "whole.json"
     assert run(capsys, "report", *parts, "--format", "json", "--out", out).code == 0

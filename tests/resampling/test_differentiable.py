@@ -74,7 +74,7 @@ def test_averages_lose_the_bound_and_need_states_that_have_them(scheme):
     assert_one_sentence(str(caught.value), "whole numbers")
     with pytest.raises(InputError) as caught:
         scheme.check(2000)
-    assert_one_sentence(str(caught.value), "2000 particles")
+    assert_one_sentence(str(caught.value), "got 2000")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Settings: every mistake is one sentence, and TOML gives back what it was given."""
 
+import msgspec
 import pytest
 
 from fivo._run import dataset_setting
 from fivo.errors import InputError
-from fivo.settings import flattened, make_settings, read_settings
+from fivo.settings import DEFAULTS, OwnOptimizer, flattened, make_settings, read_settings
 from fivo.training import RunDirectory
 from tests.sentences import assert_one_sentence
 
@@ -108,3 +109,24 @@ def test_an_unknown_kind_of_a_section_is_refused(tmp_path, section):
     with pytest.raises(InputError) as refusal:
         make_settings(read_settings(path))
     assert_one_sentence(refusal.value, section, "'sgd'")
+
+
+def test_a_recipe_stands_for_its_settings():
+    assert make_settings({"recipe": "paper"}) == make_settings({})
+    tuned = make_settings({"recipe": "tuned", "dataset": "nottingham", "warmup": 7})
+    assert (tuned.optimizer.learning_rate, tuned.optimizer.weight_decay) == (2e-3, 0.1)
+    assert (tuned.optimizer.warmup, tuned.training.average) == (7, 0.999)  # what is given takes precedence
+    jsb = make_settings({"recipe": "tuned", "dataset": "jsb", "weight_decay": 0.2})
+    assert (jsb.optimizer.learning_rate, jsb.optimizer.weight_decay) == (3e-3, 0.2)
+    assert make_settings({"seed": 3}, jsb).optimizer == jsb.optimizer
+    assert make_settings({"recipe": "tuned", "model": "linear-gaussian"}).optimizer.learning_rate == 0.02
+
+
+def test_recipes_that_cannot_be_are_one_sentence():
+    with pytest.raises(InputError) as stop:
+        make_settings({"recipe": "secret"})
+    assert_one_sentence(stop.value, "paper, tuned", "'secret'")
+    own = msgspec.structs.replace(DEFAULTS, optimizer=OwnOptimizer(optimizer_name="sgd"))
+    with pytest.raises(InputError) as stop:
+        make_settings({"recipe": "tuned"}, own)
+    assert_one_sentence(stop.value, "recipe", "optimizer")

@@ -90,7 +90,8 @@ def fit(
         override: Continue a run although its settings were others.
         progress: Show progress on standard error.
         data_dir: Where to look for datasets first.
-        **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...
+        **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...;
+            recipe="tuned" stands for a set of them.
 
     Returns:
         The run: `run.model`, `run.history`, `run.evaluate()`, `run.diagnose()`.

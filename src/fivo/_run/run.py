@@ -82,6 +82,35 @@ class Run(inference.Trained):
         """What the entries of a frame are, and how they were scaled."""
         return self._facts.columns
 
+    def stream(
+        self,
+        *,
+        num_particles: int = 100,
+        seed: int = 0,
+        rate: float | None = None,
+        state: str | os.PathLike | bytes | None = None,
+        **options: Any,
+    ) -> inference.RowStream:
+        """A scorer of rows that come one by one: `scorer = run.stream()`, then `scorer(row)` for every row.
+
+        Args:
+            num_particles: Of its filter.
+            seed: Random seed.
+            rate: A false-alarm rate: rows then have p-values and alarms, calibrated on the run's held-out data.
+            state: What `RowStream.save` or `to_bytes` saved, to go on from there.
+            options: As for `fivo.inference.RowStream`.
+        """
+        if self.table is None:
+            raise InputError(
+                f"{str(self.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`."
+            )
+        given: dict[str, Any] = {}
+        if rate is not None:
+            model = inference.SeriesModel(self.model, num_particles, jax.random.key(seed))
+            given = {"calibration": inference.Ordinary.held_out(self, model).rows, "rate": rate}
+        scorer = inference.RowStream(self.model, self.table, num_particles=num_particles, seed=seed, **given, **options)
+        return scorer if state is None else scorer.restore(state)
+
     @property
     def own_bound(self) -> Bound | None:
         """The objective as it was trained, where it is one of the user's own and was given; else None."""

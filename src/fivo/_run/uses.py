@@ -224,22 +224,18 @@ def anomaly(
         `p_values` and `alarms` [series, time], `series_p_values` and `series_alarms` [series], `to_frame()`, `plot()`.
     """
     context = _read(run_or_model, series)
-    ordinary = _held_out(run_or_model) if ordinary is None else ordinary
+    if ordinary is None and not isinstance(run_or_model, Trained):
+        raise InputError("alarms of a model are calibrated with ordinary data; give some as `ordinary`.")
     with _using(run_or_model, num_particles, key, progress) as model:
-        if not isinstance(ordinary, Ordinary):
+        if ordinary is None:
+            ordinary = Ordinary.held_out(run_or_model, model)  # pyright: ignore[reportArgumentType] - it is one
+        elif not isinstance(ordinary, Ordinary):
             usual = _read(run_or_model, ordinary)
             ordinary = Ordinary.of(usual, model.filtered(usual.split, EXPECTED))
         ordinary.check_rate(rate)
         found = model.filtered(context.split, EXPECTED)
         ties = jax.random.uniform(jax.random.fold_in(model.key, 1), (len(found.surprise),))
     return Anomalies(context, EXPECTED, found, ordinary, rate, np.asarray(ties, np.float64))
-
-
-def _held_out(run_or_model: Trained | SequenceModel) -> Any:
-    if not isinstance(run_or_model, Trained):
-        raise InputError("alarms of a model are calibrated with ordinary data; give some as `ordinary`.")
-    data = run_or_model.dataset
-    return data.split("calibrate" if "calibrate" in data.splits else "test")
 
 
 def _read(run_or_model: Trained | SequenceModel, series: Any) -> Context:

@@ -45,6 +45,7 @@ def fit(
     *,
     out: Path,
     options: Annotated[Options | None, Parameter(name="*")] = None,  # pyright: ignore[reportInvalidTypeForm]
+    recipe: str | None = None,
     config: Path | None = None,
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
@@ -57,6 +58,8 @@ def fit(
         The dataset: a name (see `fivo data list`) or a path. [bach]
     out
         The run's directory.
+    recipe
+        Settings of the optimizer by name: paper (the defaults) or tuned; any other option takes precedence.
     config
         A TOML file with any of these settings; options on the command line take precedence.
     data_dir
@@ -65,6 +68,9 @@ def fit(
         Resume a run with changed settings, for example after its loss became NaN.
     """
     given = {name: value for name in OPTIONS if (value := getattr(options, name, None)) is not None}
+
+    if recipe is not None:
+        given["recipe"] = recipe
 
     from fivo._terminal.progress import summary
     from fivo.cli.training import train_with_progress

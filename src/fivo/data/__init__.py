@@ -20,6 +20,9 @@ from fivo.data.speech.timit import NAME as TIMIT
 from fivo.data.splits import SPLITS, Split
 from fivo.data.tables import (
     ColumnOverview,
+    RowPast,
+    RowReader,
+    RowStep,
     SplitRule,
     TableColumn,
     TableOverview,
@@ -51,6 +54,9 @@ __all__ = [
     "Fetched",
     "Listed",
     "Music",
+    "RowPast",
+    "RowReader",
+    "RowStep",
     "Scaling",
     "Slots",
     "Speech",

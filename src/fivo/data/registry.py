@@ -120,6 +120,7 @@ KNOWN = {
         ),
     )
 }
+"""The datasets known by name, each with its files, checksums and counts."""
 
 
 def known(name: str) -> KnownDataset:

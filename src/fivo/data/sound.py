@@ -11,7 +11,9 @@ from fivo.data.frames import checked_positive
 from fivo.errors import InputError
 
 LOWEST_NOTE = 21
+"""The lowest MIDI note of a pianoroll, its first column: A0."""
 HIGHEST_NOTE = 108
+"""The highest MIDI note of a pianoroll: C8."""
 NOTES = HIGHEST_NOTE - LOWEST_NOTE + 1
 QUARTERS_PER_SECOND = 2.0
 

@@ -35,14 +35,30 @@ class Columns(dist.Distribution):
         return np.argsort(np.concatenate([np.asarray(group) for group in self.columns]))
 
     def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> Shaped[Array, "*sample dim"]:
-        """Frames, with the numbers of all groups as real numbers."""
+        """Draw frames; counts, symbols and flags come back as real numbers.
+
+        Args:
+            key: a random key.
+            sample_shape: how many frames to draw, as a shape; one by default.
+
+        Returns:
+            The frames [*sample_shape, dim].
+        """
         keys = jax.random.split(key, len(self.parts))
         drawn = [part.sample(k, sample_shape) for part, k in zip(self.parts, keys, strict=True)]
         kind = jnp.result_type(*drawn, float)
         return jnp.concatenate([jnp.asarray(x, kind) for x in drawn], axis=-1)[..., self.order]
 
     def log_prob(self, value: Shaped[Array, " dim"], intermediates: None = None) -> Float[Array, " dim"]:
-        """log p of every column."""
+        """log p of every column.
+
+        Args:
+            value: a frame [dim].
+            intermediates: not used.
+
+        Returns:
+            One log-probability per column [dim], -inf for values outside its support.
+        """
         scores = [
             part.log_prob(value[..., np.asarray(group)]) for part, group in zip(self.parts, self.columns, strict=True)
         ]

@@ -11,19 +11,43 @@ from fivo.errors import InputError
 
 
 def weight_dtype(model: eqx.Module) -> jnp.dtype:
-    """The float type of a model's parameters, which latents and weights are kept in."""
+    """The float type of a model's parameters, in which latents and weights are kept.
+
+    Args:
+        model: the model, or any tree of arrays.
+
+    Returns:
+        The common type of its float arrays; JAX's default float type if it has none.
+    """
     leaves = [leaf for leaf in jax.tree.leaves(model) if eqx.is_inexact_array(leaf)]
     return jnp.result_type(*leaves) if leaves else jnp.result_type(float)
 
 
 def sample(distribution: dist.Distribution, key: Key[Array, ""], dtype: jnp.dtype) -> PyTree:
-    """One draw, with floats of the given type: numpyro draws in JAX's default one, whatever its parameters have."""
+    """Draw once, with floats of the given type. (numpyro draws in JAX's default type, whatever its parameters have.)
+
+    Args:
+        distribution: what to draw from.
+        key: a random key.
+        dtype: the float type of the draw; whole numbers keep theirs.
+
+    Returns:
+        The draw: an array, or for a `Joint` a dictionary of arrays.
+    """
     drawn = distribution.sample(key)
     return jax.tree.map(lambda leaf: leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, drawn)
 
 
 def log_prob(distribution: dist.Distribution, value: PyTree) -> Float[Array, ""]:
-    """The log-density of one latent, summed over its independent entries."""
+    """The log-density of one latent, summed over its independent entries.
+
+    Args:
+        distribution: its distribution.
+        value: the latent.
+
+    Returns:
+        log p(value), a scalar.
+    """
     return jnp.sum(distribution.log_prob(value))
 
 
@@ -32,8 +56,16 @@ def observation_log_prob(
 ) -> Float[Array, ""]:
     """log g_t(x_t | z_t) of the observed entries of a frame.
 
-    Factorised emissions leave missing entries out, Gaussians marginalise them exactly; any other joint emission
-    can only miss a whole frame.
+    Factorised emissions leave missing entries out, and Gaussians marginalise them exactly. Any other joint emission can
+    only miss whole frames.
+
+    Args:
+        emission: g_t, with one entry per entry of the frame.
+        x: the frame [dim].
+        mask: [dim], true where an entry was observed; None where all were.
+
+    Returns:
+        The log-density, a scalar; zero for a frame that is missing altogether.
     """
     shape = emission.batch_shape + emission.event_shape
     if shape != x.shape:

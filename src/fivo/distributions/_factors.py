@@ -21,10 +21,19 @@ class Normal(dist.Normal):
     Args:
         loc: means [dim].
         scale: standard deviations [dim], positive.
+        validate_args: as for numpyro's distributions.
     """
 
     def log_prob(self, value: ArrayLike, intermediates: None = None) -> Float[Array, "*shape"]:
-        """log N(value; loc, scale²) of every entry."""
+        """log N(value; loc, scale²) of every entry.
+
+        Args:
+            value: numbers [dim].
+            intermediates: not used.
+
+        Returns:
+            One log-density per entry [dim].
+        """
         return normal_log_prob(jnp.asarray(value), self.loc, self.scale)
 
 
@@ -35,6 +44,7 @@ class StudentT(dist.StudentT):
         df: degrees of freedom [dim], positive.
         loc: locations [dim].
         scale: scales [dim], positive.
+        validate_args: as for numpyro's distributions.
     """
 
 
@@ -43,10 +53,19 @@ class Bernoulli(dist.BernoulliLogits):
 
     Args:
         logits: log-odds of a one [dim].
+        validate_args: as for numpyro's distributions.
     """
 
     def log_prob(self, value: ArrayLike, intermediates: None = None) -> Float[Array, "*shape"]:
-        """log p(value) of every entry."""
+        """log p(value) of every entry.
+
+        Args:
+            value: zeros and ones [dim], of any number type.
+            intermediates: not used.
+
+        Returns:
+            One log-probability per entry [dim].
+        """
         x = jnp.asarray(value, jnp.result_type(self.logits))
         return bernoulli_log_prob(x, self.logits) + _impossible((x != 0) & (x != 1), x.dtype)
 
@@ -56,10 +75,19 @@ class Symbols(dist.CategoricalLogits):
 
     Args:
         logits: log-probabilities up to a constant [dim, symbol].
+        validate_args: as for numpyro's distributions.
     """
 
     def log_prob(self, value: ArrayLike, intermediates: None = None) -> Float[Array, " dim"]:
-        """log p(value) of every entry."""
+        """log p(value) of every entry.
+
+        Args:
+            value: symbols [dim], of any number type.
+            intermediates: not used.
+
+        Returns:
+            One log-probability per entry [dim].
+        """
         symbol = jnp.asarray(value, jnp.int32)
         known = (symbol >= 0) & (symbol < jnp.shape(self.logits)[-1]) & (symbol == value)
         return jnp.where(known, super().log_prob(jnp.where(known, symbol, 0)), -jnp.inf)
@@ -70,10 +98,20 @@ class Poisson(dist.Poisson):
 
     Args:
         rate: means [dim], positive.
+        is_sparse: as for numpyro's Poisson.
+        validate_args: as for numpyro's distributions.
     """
 
     def log_prob(self, value: ArrayLike, intermediates: None = None) -> Float[Array, "*shape"]:
-        """log p(value) of every entry."""
+        """log p(value) of every entry.
+
+        Args:
+            value: counts [dim], of any number type.
+            intermediates: not used.
+
+        Returns:
+            One log-probability per entry [dim].
+        """
         x = jnp.asarray(value, jnp.result_type(self.rate))
         count = jnp.maximum(x, 0)
         score = count * jnp.log(self.rate) - self.rate - gammaln(count + 1)
@@ -86,10 +124,19 @@ class NegativeBinomial(dist.NegativeBinomial2):
     Args:
         mean: means [dim], positive.
         concentration: how close to a Poisson it is [dim], positive.
+        validate_args: as for numpyro's distributions.
     """
 
     def log_prob(self, value: ArrayLike, intermediates: None = None) -> Float[Array, "*shape"]:
-        """log p(value) of every entry."""
+        """log p(value) of every entry.
+
+        Args:
+            value: counts [dim], of any number type.
+            intermediates: not used.
+
+        Returns:
+            One log-probability per entry [dim].
+        """
         mean, shape = jnp.asarray(self.mean), jnp.asarray(self.concentration)
         x = jnp.asarray(value, jnp.result_type(mean))
         count = jnp.maximum(x, 0)
@@ -137,7 +184,14 @@ def _bernoulli_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> t
 
 @jax.custom_jvp
 def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """log(1 + exp(x)), whose derivative 1 - exp(-softplus) needs nothing but its value."""
+    """log(1 + exp(x)), whose derivative 1 - exp(-softplus(x)) needs nothing but its value.
+
+    Args:
+        x: numbers of any shape.
+
+    Returns:
+        Positive numbers of the same shape.
+    """
     return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
 
 

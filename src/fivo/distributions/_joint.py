@@ -34,14 +34,29 @@ class Joint(dist.Distribution):
         super().__init__((), ())
 
     def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
-        """One draw of every part."""
+        """Draw every part, each given those before it.
+
+        Args:
+            key: a random key.
+            sample_shape: how many to draw, as a shape; one by default.
+
+        Returns:
+            A dictionary with the draw of every part.
+        """
         drawn: dict[str, Any] = {}
         for (name, part), part_key in zip(self.parts.items(), jax.random.split(key, len(self.parts)), strict=True):
             drawn[name] = _given(part, drawn).sample(part_key, sample_shape)
         return drawn
 
     def log_probs(self, value: dict[str, Any]) -> dict[str, Float[Array, ""]]:
-        """log p of every part given those before it."""
+        """log p of every part given those before it.
+
+        Args:
+            value: a dictionary with a value for every part.
+
+        Returns:
+            A dictionary with a scalar for every part.
+        """
         seen: dict[str, Any] = {}
         scores = {}
         for name, part in self.parts.items():
@@ -50,7 +65,15 @@ class Joint(dist.Distribution):
         return scores
 
     def log_prob(self, value: dict[str, Any], intermediates: None = None) -> Float[Array, ""]:
-        """log p of all parts together."""
+        """log p of all parts together.
+
+        Args:
+            value: a dictionary with a value for every part.
+            intermediates: not used.
+
+        Returns:
+            The log-density, a scalar.
+        """
         return sum(self.log_probs(value).values(), jnp.zeros(()))
 
 
@@ -64,10 +87,17 @@ def is_discrete(leaf: Array | jax.ShapeDtypeStruct) -> bool:
 
 
 def discrete_log_prob(distribution: dist.Distribution, value: Any) -> Float[Array, ""]:
-    """log p of the discrete parts of a draw, given the continuous ones before them; zero where there are none.
+    """log p of the discrete parts of a draw, given the continuous ones before them.
 
-    Raises `InputError` for a distribution that draws both kinds together and is no `Joint`: its parts cannot be told
-    apart.
+    Raises `InputError` for a distribution that draws both kinds together but is not a `Joint`, since its parts cannot
+    be told apart.
+
+    Args:
+        distribution: what the value was drawn from.
+        value: the draw.
+
+    Returns:
+        The log-probability, a scalar; zero if no part is discrete.
     """
     kinds = {is_discrete(leaf) for leaf in jax.tree.leaves(value)}
     if kinds == {True}:

@@ -16,7 +16,7 @@ def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[Plann
     wanted: dict[str, list[str]] = {}
     for pair in only:
         key, equals, value = pair.partition("=")
-        if not equals or key not in OPTIONS:
+        if not equals or key not in (*OPTIONS, *experiment.keys):
             raise InputError(
                 f"got --only {pair!r:.60} where KEY=VALUE was expected, with a key such as "
                 f"{', '.join(experiment.keys)} or learning_rate."

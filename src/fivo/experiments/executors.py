@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
+from typing import Any
 
 from fivo.errors import InputError
 from fivo.experiments.launching import take_cores
@@ -55,6 +56,20 @@ def cluster_executor(address: str) -> Iterator[Executor]:
             f"no Dask scheduler answers at {address!r:.90} ({str(error).splitlines()[0]:.90}); start one with "
             "`dask scheduler` and give its address, say tcp://host:8786."
         ) from None
+    with _quietly(client) as executor:
+        yield executor
+
+
+@contextmanager
+def client_executor(cluster: Any) -> Iterator[Executor]:
+    """The workers of a Dask cluster that this process has started."""
+    distributed = require("distributed", "A sweep on a cluster")
+    with _quietly(distributed.Client(cluster, timeout=CONNECT_SECONDS, name="fivo sweep")) as executor:
+        yield executor
+
+
+@contextmanager
+def _quietly(client: Any) -> Iterator[Executor]:
     # What becomes of the connection is said in one sentence, by the sweep; these loggers have levels of their own.
     for name in ("distributed", "distributed.client", "distributed.core"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -172,9 +172,11 @@ def _expand(document: Document, keys: tuple[str, ...], named: tuple[str, ...]) -
     runs: dict[str, PlannedRun] = {}
     for grid in document.grid:
         for values in itertools.product(*grid.values()):
-            settings = make_settings({**document.settings, **dict(zip(grid, values, strict=True))})
+            given = {**document.settings, **dict(zip(grid, values, strict=True))}
+            settings = make_settings(given)
             flat = flattened(settings)
-            cell = tuple((key, flat[key]) for key in keys)
+            named_settings = {"recipe": given.get("recipe", "paper"), **flat}
+            cell = tuple((key, named_settings[key]) for key in keys)
             settings = make_settings({"dataset": dataset_setting(flat["dataset"])}, settings)
             slug = slug_of(settings, named)
             runs.setdefault(slug, PlannedRun(slug, settings, cell))

@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from fivo.experiments.commands import train_command
 from fivo.experiments.experiment import Evaluation, Experiment, PlannedRun
 from fivo.experiments.figures import figure_of
 from fivo.experiments.selection import commit_of, result_of, score_of, selected
-from fivo.runs import Score, Summary, write_record
+from fivo.runs import Score, Summary, average_of, write_record
 
 OPTIMISTIC = "the maximum over ELBO, IWAE and FIVO, chosen on this split: optimistic, and the paper's own convention"
 
@@ -52,7 +51,7 @@ def write_summary(experiment: Experiment, out: Path) -> dict[str, Any]:
 
 
 def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[PlannedRun]) -> dict[str, Any]:
-    """The mean over seeds of the scores of the selected runs; its error is of the seeds where there are several."""
+    """The mean over seeds of the scores of the selected runs, and their spread."""
     evaluation, split = experiment.document.evaluation, keys["split"]
     chosen = []
     for seed in dict.fromkeys(run.settings.training.seed for run in runs):
@@ -60,17 +59,10 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
         score = run and score_of(out / run.slug, evaluation, split)
         if run and score:
             chosen.append(_evidence(out / run.slug, run, score, evaluation))
-    values = np.array([evidence["value"] for evidence in chosen])
-    if len(values) > 1:
-        error = float(values.std(ddof=1) / math.sqrt(len(values)))
-    else:
-        error = chosen[0]["standard_error"] if chosen else None
     return {
         "keys": keys,
         "published": _published(experiment, keys),
-        "ours": float(values.mean()) if chosen else None,
-        "standard_error": error,
-        "error_of": ("seeds" if len(values) > 1 else "evaluations") if error is not None else None,
+        **average_of(chosen),
         "note": OPTIMISTIC if chosen and chosen[0]["config"]["bound"] != "fivo" else None,
         "runs_trained": sum(result_of(out / run.slug) is not None for run in runs),
         "runs_planned": len(runs),

@@ -11,6 +11,17 @@ from typing import BinaryIO, TextIO
 
 from fivo.errors import InputError
 
+__all__ = [
+    "DamagedError",
+    "lock",
+    "make_folder",
+    "remove",
+    "remove_parts",
+    "replacing",
+    "sync_folder",
+    "write_atomically",
+]
+
 UNSYNCABLE = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)
 """What some network file systems answer when asked to sync a folder; they keep its entries by themselves."""
 

@@ -54,6 +54,21 @@ def write_tensors(
     keep: Path | None = None,
 ) -> None:
     """Write named arrays of any layout, and JSON metadata, atomically; with `keep` the old file stays as that."""
+    parts = _parts(arrays, metadata, path)
+    with replacing(path, keep=keep) as file:
+        for part in parts:
+            file.write(part)
+
+
+def tensor_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> bytes:
+    """What `write_tensors` writes."""
+    return b"".join(_parts(arrays, metadata, "the arrays"))
+
+
+def _parts(
+    arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any], where: str | os.PathLike
+) -> tuple[bytes | memoryview, ...]:
+    """The content of a file, in parts, so that large arrays are not copied once more."""
     plain = {name: plain_array(array) for name, array in arrays.items()}
     for name, array in plain.items():
         if array.dtype not in KNOWN:
@@ -64,19 +79,23 @@ def write_tensors(
     try:
         text = json.dumps(dict(metadata), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"the metadata of {str(path)!r} must be JSON, got something else ({error!s:.90}).") from None
+        raise InputError(f"the metadata of {str(where)!r} must be JSON, got something else ({error!s:.90}).") from None
     about = {"fivo": text, "fivo_format": FORMAT, "sha256": ZEROS.decode()}
     content = _ordered(memoryview(safetensors_bytes(plain, about)))
     start = _digest_place(content)
-    with replacing(path, keep=keep) as file:
-        file.write(content[:start])
-        file.write(_digest(content, start))
-        file.write(content[start + len(ZEROS) :])
+    return content[:start], _digest(content, start), content[start + len(ZEROS) :]
 
 
 def read_tensors(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the metadata of a file, once its checksum is seen to be right."""
-    content = _verified(path)
+    return tensors_of(_content(path), path)
+
+
+def tensors_of(
+    content: bytes | memoryview, path: str | os.PathLike = "the bytes"
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of what `tensor_bytes` made; `path` says in messages where it is from."""
+    content = _verified(path, memoryview(content))
     metadata = _metadata(path, content)
     arrays = {}
     try:
@@ -93,7 +112,7 @@ def read_tensors(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[s
 
 def read_metadata(path: str | os.PathLike) -> dict[str, Any]:
     """The metadata of a file, once the checksum of all of it is seen to be right."""
-    return _metadata(path, _verified(path))
+    return _metadata(path, _verified(path, _content(path)))
 
 
 def plain_array(array: np.ndarray) -> np.ndarray:
@@ -102,13 +121,16 @@ def plain_array(array: np.ndarray) -> np.ndarray:
     return np.asarray(array, native, order="C")
 
 
-def _verified(path: str | os.PathLike) -> memoryview:
+def _content(path: str | os.PathLike) -> memoryview:
     try:
-        content = memoryview(Path(path).read_bytes())
+        return memoryview(Path(path).read_bytes())
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; check the path.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path.") from None
+
+
+def _verified(path: str | os.PathLike, content: memoryview) -> memoryview:
     start = _digest_place(content)
     if start < 0:
         raise _without_checksum(path, content)

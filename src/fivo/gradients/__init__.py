@@ -34,6 +34,7 @@ GRADIENTS: dict[str, type[Gradient]] = {
         StopGradientResampling,
     )
 }
+"""The gradient estimators by name."""
 SCORES = tuple(name for name, kind in GRADIENTS.items() if issubclass(kind, Score))
 """Those that take a baseline."""
 

@@ -10,11 +10,14 @@ from fivo.inference.imputations import Imputed
 from fivo.inference.likelihoods import Likelihoods
 from fivo.inference.lineage import Lineage, trace_lineage
 from fivo.inference.relative import read_baseline, relative_to
+from fivo.inference.rowfilters import ExactRowFilter, RowFilter, Rows, row_filter
 from fivo.inference.rowwise import raw_offsets
 from fivo.inference.sampling import sample
+from fivo.inference.scored import ScoredRow
 from fivo.inference.scores import bounding_options, evaluate
 from fivo.inference.series import SeriesModel, Watch
 from fivo.inference.states import Filtered, Smoothed
+from fivo.inference.streams import RowStream
 from fivo.inference.trained import Trained, filter_of
 
 __all__ = [
@@ -22,12 +25,17 @@ __all__ = [
     "Calibration",
     "Context",
     "Curves",
+    "ExactRowFilter",
     "Filtered",
     "Forecast",
     "Imputed",
     "Likelihoods",
     "Lineage",
     "Ordinary",
+    "RowFilter",
+    "RowStream",
+    "Rows",
+    "ScoredRow",
     "SeriesModel",
     "Smoothed",
     "Trained",
@@ -43,6 +51,7 @@ __all__ = [
     "read_baseline",
     "read_context",
     "relative_to",
+    "row_filter",
     "sample",
     "trace_lineage",
 ]

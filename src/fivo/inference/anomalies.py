@@ -9,10 +9,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from fivo.errors import InputError
-from fivo.inference.context import Context
-from fivo.inference.filtering import Rows
-from fivo.inference.results import Result, frame_of, labelled
+from fivo.inference.context import Context, read_context
+from fivo.inference.results import QUANTILES, Result, frame_of, labelled
+from fivo.inference.rowfilters import Rows
 from fivo.inference.rowwise import restored
+from fivo.inference.series import SeriesModel
+from fivo.inference.trained import Trained
 from fivo.report import Track, plot_anomaly
 
 if TYPE_CHECKING:
@@ -89,6 +91,18 @@ class Ordinary:
         starts, ends = context.bounds[:-1] + begin, context.bounds[1:]
         surprise = np.concatenate([found.surprise[a:b] for a, b in zip(starts, ends, strict=True)])
         return cls(Calibration(surprise), Calibration(nats_per_row(context, found)) if not begin.any() else None)
+
+    @classmethod
+    def held_out(cls, trained: Trained, model: SeriesModel) -> "Ordinary":
+        """From the split `calibrate` of a run's data if there is one, else `test`.
+
+        Args:
+            trained: The run.
+            model: What filters it.
+        """
+        data = trained.dataset
+        split = data.split("calibrate" if "calibrate" in data.splits else "test")
+        return cls.of(read_context(None, None, split), model.filtered(split, QUANTILES))
 
     def check_rate(self, rate: float) -> None:
         """Refuse a false-alarm rate that cannot be met."""

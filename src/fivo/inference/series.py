@@ -11,8 +11,9 @@ from jaxtyping import Array, Float, Int, Key
 from fivo._scoring import device_batch, scoring_plan, weights_dtype
 from fivo.batch import Batch
 from fivo.data import Split
-from fivo.inference.filtering import Rows, filter_rows
+from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import forecast_rows
+from fivo.inference.rowfilters import Rows
 from fivo.inference.rowwise import normal_quantiles
 from fivo.inference.smoothing import impute_rows, smooth_rows
 from fivo.models import LinearGaussian, SequenceModel

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from fivo.inference.filtering import Rows
 from fivo.inference.results import Result, labelled
+from fivo.inference.rowfilters import Rows
 from fivo.inference.rowwise import raw_offsets, restored, state_columns, value_columns
 from fivo.report import plot_states
 

@@ -16,7 +16,7 @@ from fivo.models._emissions import (
     StudentTEmission,
 )
 from fivo.models._extend import Extension, Frame, Kinds, Propose, extend, inspect_step, start_state
-from fivo.models._kalman import Moments
+from fivo.models._kalman import KalmanState, KalmanStep, Moments
 from fivo.models._latent_variable import LatentVariableModel
 from fivo.models._latents import CategoricalLatent, Latent, NormalLatent
 from fivo.models._linear_gaussian import LinearGaussian
@@ -54,6 +54,8 @@ __all__ = [
     "Finding",
     "Frame",
     "Generator",
+    "KalmanState",
+    "KalmanStep",
     "Kinds",
     "Latent",
     "LatentVariableModel",

@@ -27,6 +27,58 @@ class Moments(NamedTuple):
     covariances: Float[Array, "time state state"]
 
 
+class KalmanState(NamedTuple):
+    """What the exact filter knows between two frames: p(z_t | x_1:t-1), but for what the inputs of step t add."""
+
+    mean: Float[Array, " state"]
+    covariance: Float[Array, "state state"]
+    step: Int[Array, ""]
+    """How many frames there were."""
+
+
+class KalmanStep(NamedTuple):
+    """What the exact filter says of one frame."""
+
+    log_increment: Float[Array, ""]
+    """log p(x_t | x_1:t-1)."""
+    expected: Float[Array, " dim"]
+    """The mean of p(x_t | x_1:t-1)."""
+    spread: Float[Array, "dim dim"]
+    """The covariance of the same."""
+    distance: Float[Array, ""]
+    """The squared Mahalanobis distance of the observed entries from what was expected: χ² with as many degrees."""
+    mean: Float[Array, " state"]
+    """The mean of p(z_t | x_1:t)."""
+    covariance: Float[Array, "state state"]
+
+
+def kalman_update(
+    parameters: LinearGaussianParameters,
+    mean: Float[Array, " state"],
+    covariance: Float[Array, "state state"],
+    x: Float[Array, " dim"],
+    seen: Bool[Array, " dim"],
+) -> KalmanStep:
+    """Condition N(mean, covariance) of z_t on the entries of x_t that were seen."""
+    c, r = parameters.emission_matrix, parameters.emission_covariance
+    expected, spread = c @ mean, c @ covariance @ c.T + r
+    observe = jnp.where(seen[:, None], c, 0)
+    residual = jnp.where(seen, x - expected, 0)
+    marginal = Gaussian(jnp.zeros_like(x), jnp.linalg.cholesky(masked_covariance(spread, seen)))
+    missing = jnp.sum(~seen).astype(x.dtype)
+    increment = marginal.log_prob(residual) + missing * 0.5 * jnp.log(2 * jnp.pi).astype(x.dtype)
+    half_gain = marginal.whiten @ observe @ covariance
+    white = marginal.whiten @ residual
+    return KalmanStep(
+        log_increment=increment,
+        expected=expected,
+        spread=spread,
+        distance=jnp.sum(white**2),
+        mean=mean + half_gain.T @ white,
+        covariance=symmetric(covariance - half_gain.T @ half_gain),
+    )
+
+
 def kalman_filter(
     parameters: LinearGaussianParameters,
     observations: Float[Array, "time dim"],
@@ -38,25 +90,15 @@ def kalman_filter(
 
     `drift[t]` is added to the mean of z_t given z_{t-1}, for all steps but the first.
     """
-    a, q, c, r, m, p = parameters
+    a, q, _, _, m, p = parameters
 
     def step(carry, inputs):
         mean, covariance = carry
         x, mask_t, active, drift_next = inputs
-        seen = jnp.ones(x.shape, bool) if mask_t is None else mask_t & active
-        seen = seen & active
-        observe = jnp.where(seen[:, None], c, 0)
-        predicted = masked_covariance(c @ covariance @ c.T + r, seen)
-        residual = jnp.where(seen, x - c @ mean, 0)
-        scale = jnp.linalg.cholesky(predicted)
-        marginal = Gaussian(jnp.zeros_like(x), scale)
-        missing = jnp.sum(~seen).astype(x.dtype)
-        increment = marginal.log_prob(residual) + missing * 0.5 * jnp.log(2 * jnp.pi).astype(x.dtype)
-        half_gain = marginal.whiten @ observe @ covariance
-        mean = mean + half_gain.T @ (marginal.whiten @ residual)
-        covariance = symmetric(covariance - half_gain.T @ half_gain)
-        following = (a @ mean + drift_next, symmetric(a @ covariance @ a.T + q))
-        return following, (jnp.where(active, increment, 0), Moments(mean, covariance))
+        seen = jnp.ones(x.shape, bool) if mask_t is None else mask_t
+        made = kalman_update(parameters, mean, covariance, x, seen & active)
+        following = (a @ made.mean + drift_next, symmetric(a @ made.covariance @ a.T + q))
+        return following, (jnp.where(active, made.log_increment, 0), Moments(made.mean, made.covariance))
 
     active = jnp.arange(observations.shape[0]) < length
     # Symmetric, so that the gradient with respect to P is.

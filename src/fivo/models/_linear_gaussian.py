@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 from fivo.batch import Sequence, as_batch, over_sequences
 from fivo.distributions import Gaussian, masked_covariance
@@ -17,11 +17,14 @@ from fivo.models._contract import SequenceModel
 from fivo.models._covariance import Covariance, Information, factor, posterior
 from fivo.models._emissions import check_frames
 from fivo.models._kalman import (
+    KalmanState,
+    KalmanStep,
     LinearGaussianParameters,
     Moments,
     following_steps,
     kalman_filter,
     kalman_smoother,
+    kalman_update,
     symmetric,
 )
 from fivo.models._trajectories import shown
@@ -211,6 +214,39 @@ class LinearGaussian(SequenceModel):
     def smoothed(self, batch: Any) -> Moments:
         """The exact moments of p(z_t | x_1:T), [batch, time, ...]."""
         return _smoother(self, as_batch(batch))
+
+    def kalman_begin(self) -> KalmanState:
+        """The exact filter before the first frame."""
+        return KalmanState(self.initial_mean, symmetric(self.initial_covariance), jnp.zeros((), jnp.int32))
+
+    def kalman_step(
+        self,
+        state: KalmanState,
+        x: Shaped[Array, " dim"],
+        mask: Bool[Array, " dim"] | None = None,
+        inputs: Float[Array, " input"] | None = None,
+    ) -> tuple[KalmanState, KalmanStep]:
+        """Take one frame into the exact filter; the numbers are those of `log_increments` and `filtered`.
+
+        Args:
+            state: from `kalman_begin` or the last `kalman_step`.
+            x: x_t [dim].
+            mask: true where an entry was observed; None where all were.
+            inputs: u_t [input], for models that read inputs.
+
+        Returns:
+            The state for the next frame, and what was expected of this one, how likely it was, and p(z_t | x_1:t).
+        """
+        drift = self._drift(None if inputs is None else inputs[None], 1)[0]
+        mean = jnp.where(state.step > 0, state.mean + drift, state.mean)
+        seen = jnp.ones(jnp.shape(x), bool) if mask is None else mask
+        deviation = jnp.where(seen, self._deviation(x, inputs), 0)
+        made = kalman_update(self.parameters, mean, state.covariance, deviation, seen)
+        shift = -self._deviation(jnp.zeros_like(deviation), inputs)  # D u
+        a = self.transition_matrix
+        following = symmetric(a @ made.covariance @ a.T + self.transition_covariance)
+        made = made._replace(expected=made.expected + shift)
+        return KalmanState(a @ made.mean, following, state.step + 1), made
 
     @property
     def _input_matrices(self) -> list[Array]:

@@ -40,7 +40,7 @@ def arranged(summary: dict[str, Any]) -> Grid:
     columns = {column: None for column in columns if not known or column in known}
     cells = [[found.get((row, column)) for column in columns] for row in rows]
     notes = [STAR] if any(cell["note"] for cell in summary["cells"]) else []
-    notes += _effort(summary["cells"])
+    notes += _seeds(summary["cells"]) + _effort(summary["cells"])
     words = [tuple(_value(key, value) for key, value in zip(down, row, strict=True)) for row in rows]
     return Grid([WORDS.get(key, key) for key in down], words, list(columns), cells, notes)
 
@@ -58,6 +58,27 @@ def _effort(cells: list[dict[str, Any]]) -> list[str]:
     return [
         f"In {len(partial)} of {len(cells)} cells not all planned runs are trained; the best of the trained is shown."
     ]
+
+
+def _seeds(cells: list[dict[str, Any]]) -> list[str]:
+    counts = {len(cell["selected"]) for cell in cells if cell["selected"]}
+    if not counts:
+        return []
+    alone = "; cells without one are of a single run" if 1 in counts else ""
+    if counts == {1}:
+        return ["Each number is of a single run; ± is the standard error of its evaluation."]
+    return [
+        f"± is the standard error of the evaluation; (s.d.) is the standard deviation over the seeds, whose number "
+        f"follows it{alone}."
+    ]
+
+
+def spread_text(cell: dict[str, Any]) -> str:
+    """The standard deviation over seeds and their number; nothing for a single run."""
+    deviation = cell.get("deviation")
+    if deviation is None:
+        return ""
+    return f" (s.d. {number_text(deviation, cell['unit'], 1)}, {len(cell['selected'])} seeds)"
 
 
 def _value(key: str, value: Any) -> str:

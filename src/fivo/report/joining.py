@@ -4,12 +4,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from fivo.errors import InputError
+from fivo.runs import average_of
 
 SHARED = ("unit", "particles", "repeats", "relative_to")
 
 
 def joined(summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One summary for each experiment, by name; of cells and lines that several have, the last that has a result."""
+    """One summary for each experiment, by name.
+
+    A cell that several summaries have gets the runs of all of them; of runs with the same seed, and of lines of a
+    figure, the last counts.
+    """
     whole: dict[str, dict[str, Any]] = {}
     for summary in summaries:
         name = summary["name"]
@@ -27,13 +32,28 @@ def _join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"the summaries of {first['name']!r:.60} cannot be joined, as {reason}; report them apart.")
     cells = {_identity(cell): cell for cell in first["cells"]}
     for cell in second["cells"]:
-        if cell["ours"] is not None or _identity(cell) not in cells:
-            cells[_identity(cell)] = cell
+        before = cells.get(_identity(cell))
+        cells[_identity(cell)] = cell if before is None else _join_cells(before, cell)
     return {
         **second,
         "cells": list(cells.values()),
         "figure": _join_figures(first["figure"], second["figure"]),
         "runs": list(dict.fromkeys([*first["runs"], *second["runs"]])),
+    }
+
+
+def _join_cells(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    if first["ours"] is None or second["ours"] is None:
+        return first if second["ours"] is None else second
+    runs = {run["config"]["seed"]: run for run in (*first["selected"], *second["selected"])}
+    selected = [runs[seed] for seed in sorted(runs)]
+    cell = {**second, "selected": selected, **average_of(selected)}
+    trained = max(first["runs_trained"], second["runs_trained"], len(selected))
+    published = cell["published"]
+    return {
+        **cell,
+        "runs_trained": min(trained, cell["runs_planned"]),
+        "difference": None if published is None else cell["ours"] - published,
     }
 
 

@@ -11,7 +11,7 @@ from fivo.errors import InputError
 from fivo.extras import require
 from fivo.report.damage import refusing_damage
 from fivo.report.figures import write_figure
-from fivo.report.grid import Grid, arranged, heading, number_text, signed
+from fivo.report.grid import Grid, arranged, heading, number_text, signed, spread_text
 from fivo.report.measures import MEASURES
 from fivo.report.pianoroll import write_pianoroll
 from fivo.report.reading import RunFiles, Sources, curves
@@ -38,7 +38,7 @@ def report_page(sources: Sources, *, audio: bool = True) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number_text, "signed": signed, "heading": heading}
+    environment.filters |= {"number": number_text, "signed": signed, "heading": heading, "spread": spread_text}
     with refusing_damage(jinja2.UndefinedError):
         return environment.get_template("page.html").render(_content(sources, audio))
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fivo.errors import InputError
-from fivo.report.grid import Grid, arranged, heading, number_text, signed
+from fivo.report.grid import Grid, arranged, heading, number_text, signed, spread_text
 from fivo.runs import Summary, encode_record
 
 LATEX = {
@@ -54,13 +54,13 @@ def _cell_text(cell: dict[str, Any] | None) -> str:
     star = "\\*" if cell["note"] else ""
     paper = "–" if cell["published"] is None else number_text(cell["published"], unit)
     difference = "–" if cell["difference"] is None else signed(cell["difference"], unit)
-    return f"{ours}{error}{star} / {paper} / {difference}"
+    return f"{ours}{error}{star}{spread_text(cell)} / {paper} / {difference}"
 
 
 def as_csv(*summaries: dict[str, Any]) -> str:
     """One line for each cell of all experiments."""
     keys = list(dict.fromkeys(key for summary in summaries for cell in summary["cells"] for key in cell["keys"]))
-    fields = ["published", "ours", "standard_error", "difference", "runs_trained", "runs_planned"]
+    fields = ["published", "ours", "standard_error", "deviation", "difference", "runs_trained", "runs_planned"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     header = ["experiment", "place", "unit", *keys, *fields, "reported", "optimistic", "runs", "commit"]
@@ -70,7 +70,7 @@ def as_csv(*summaries: dict[str, Any]) -> str:
             chosen = cell["selected"]
             row = [summary["name"], summary["place"], summary["unit"]]
             row += [cell["keys"].get(key, "") for key in keys]
-            row += ["" if cell[field] is None else cell[field] for field in fields]
+            row += ["" if cell.get(field) is None else cell[field] for field in fields]
             row += [" ".join(evidence[key] for evidence in chosen) for key in ("reported",)]
             row += [bool(cell["note"]), " ".join(evidence["run"] for evidence in chosen)]
             row += [" ".join(dict.fromkeys(str(evidence["commit"]) for evidence in chosen))]
@@ -127,6 +127,7 @@ def _tex_cell(cell: dict[str, Any] | None) -> list[str]:
         error = cell["standard_error"]
         ours += "" if error is None else rf" \pm {number_text(error, unit, 2)}"
         ours += "^{*}$" if cell["note"] else "$"
+        ours += spread_text(cell)
     return [
         ours,
         "--" if cell["published"] is None else f"${number_text(cell['published'], unit)}$",

@@ -20,11 +20,26 @@ class Criterion(Protocol):
     Any function of normalised log-weights [particle] and the step, counted from 0, that returns a boolean.
     """
 
-    def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]: ...
+    def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
+        """Decide whether to resample after step t.
+
+        Args:
+            log_weights: normalised log-weights [particle].
+            step: the step t, counted from 0.
+
+        Returns:
+            Whether to resample, a boolean scalar.
+        """
+        ...
 
 
 def check_criterion(criterion: Criterion, num_particles: int) -> None:
-    """Refuse what does not decide when to resample, such as a class in place of an instance."""
+    """Refuse anything that does not decide when to resample, such as a class in place of an instance.
+
+    Args:
+        criterion: a criterion of this package, or a function of (log_weights, step).
+        num_particles: N.
+    """
     if isinstance(criterion, type):
         raise InputError(f"criterion must be an instance, such as {criterion.__name__}(), got the class itself.")
     if type(criterion).__module__.startswith("fivo.resampling."):
@@ -50,6 +65,15 @@ class Never(eqx.Module):
     """Sequential importance sampling: FIVO without resampling is IWAE."""
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
+        """False at every step.
+
+        Args:
+            log_weights: normalised log-weights [particle].
+            step: the step t, counted from 0.
+
+        Returns:
+            Whether to resample, a boolean scalar.
+        """
         return jnp.zeros((), bool)
 
 
@@ -57,6 +81,15 @@ class Always(eqx.Module):
     """Resample at every step."""
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
+        """True at every step.
+
+        Args:
+            log_weights: normalised log-weights [particle].
+            step: the step t, counted from 0.
+
+        Returns:
+            Whether to resample, a boolean scalar.
+        """
         return jnp.ones((), bool)
 
 
@@ -75,6 +108,15 @@ class ESSBelow(eqx.Module):
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
         # Where half the particles are dead and the others equal, ESS is N/2 up to rounding.
+        """Whether ESS <= fraction * N.
+
+        Args:
+            log_weights: normalised log-weights [particle].
+            step: the step t, counted from 0.
+
+        Returns:
+            Whether to resample, a boolean scalar.
+        """
         rounding = 32 * jnp.finfo(log_weights.dtype).eps
         return effective_sample_size(log_weights) <= self.fraction * log_weights.shape[-1] * (1 + rounding)
 
@@ -93,6 +135,15 @@ class Every(eqx.Module):
             raise InputError(f"Every must be given a positive number of steps, got {self.k!r:.60}.")
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
+        """Whether t + 1 is a multiple of k.
+
+        Args:
+            log_weights: normalised log-weights [particle].
+            step: the step t, counted from 0.
+
+        Returns:
+            Whether to resample, a boolean scalar.
+        """
         return (step + 1) % self.k == 0
 
 
@@ -116,4 +167,13 @@ class Schedule(eqx.Module):
     steps: tuple[int, ...] = eqx.field(static=True, converter=_whole_numbers)
 
     def __call__(self, log_weights: Float[Array, " particle"], step: Int[Array, ""]) -> Bool[Array, ""]:
+        """Whether t is one of the chosen steps.
+
+        Args:
+            log_weights: normalised log-weights [particle].
+            step: the step t, counted from 0.
+
+        Returns:
+            Whether to resample, a boolean scalar.
+        """
         return jnp.any(step == jnp.asarray(self.steps, step.dtype))

@@ -12,7 +12,13 @@ from fivo.errors import InputError
 
 
 class Resampled(NamedTuple):
-    """Particles after resampling, and which particle each of them mostly continues."""
+    """Particles after resampling.
+
+    Args:
+        ancestors: the particle that each new one mostly continues [particle].
+        state: the new states [particle, ...].
+        log_weights: the new log-weights [particle].
+    """
 
     ancestors: Int[Array, " particle"]
     state: PyTree
@@ -26,16 +32,23 @@ class DifferentiableScheme(eqx.Module):
     """Why log p̂ is no lower bound of log p(x) with it; None where it is one."""
 
     def check(self, num_particles: int) -> None:
-        """Refuse a number of particles that it cannot serve; by default any number will do."""
+        """Refuse a number of particles that the scheme cannot serve; by default any number will do.
+
+        Args:
+            num_particles: N.
+        """
 
     @abstractmethod
     def resample(self, key: Key[Array, ""], log_weights: Float[Array, " particle"], state: PyTree) -> Resampled:
-        """The particles that follow.
+        """Move the particles.
 
         Args:
             key: a random key.
-            log_weights: normalised log-weights.
-            state: the particles' states, [particle, ...].
+            log_weights: normalised log-weights [particle].
+            state: the particles' states [particle, ...].
+
+        Returns:
+            The particles that the next step starts from.
         """
 
 
@@ -54,8 +67,8 @@ def mix(state: PyTree, matrix: Float[Array, "particle particle"], name: str) -> 
     for leaf in jax.tree.leaves(state):
         if not jnp.issubdtype(leaf.dtype, jnp.floating):
             raise InputError(
-                f"{name} resampling averages states, but this model's hold whole numbers, which have no average; use "
-                "resampling='multinomial' with gradient='score', or 'soft'."
+                f"{name} resampling must have states of real numbers, which it averages, but this model's hold whole "
+                "numbers; use resampling='multinomial' with gradient='score', or 'soft'."
             )
     return jax.tree.map(lambda leaf: jnp.tensordot(matrix.astype(leaf.dtype), leaf, axes=1), state)
 
@@ -64,6 +77,6 @@ def check_quadratic(num_particles: int, limit: int, name: str) -> None:
     """Refuse what a matrix over all pairs of particles would take too long for."""
     if num_particles > limit:
         raise InputError(
-            f"got {num_particles} particles where {name} resampling takes at most {limit}: its work at every step "
-            "grows with their square; use fewer particles, or multinomial resampling."
+            f"{name} resampling must have at most {limit} particles, since its work grows with their square, got "
+            f"{num_particles}; use fewer particles, or multinomial resampling."
         )

@@ -10,15 +10,18 @@ from fivo.resampling._inverse_cdf import ancestors_at, cumulative, cumulative_we
 def multinomial(
     key: Key[Array, ""], log_weights: Float[Array, " particle"], num_draws: int
 ) -> Int[Array, " {num_draws}"]:
-    """N independent categorical draws, in ascending order.
+    """N independent categorical draws, in ascending order: `rsamp` of the paper's Algorithm 1.
+
+    The uniforms come sorted from normalised exponential spacings, in O(N), so that the search runs through memory in
+    order.
 
     Args:
         key: a random key.
-        log_weights: log-weights of the particles, up to a constant.
+        log_weights: log-weights of the particles [particle], up to a constant.
         num_draws: N.
 
-    The uniforms come sorted from normalised exponential spacings, in O(N), so that the search runs in order through
-    memory.
+    Returns:
+        The ancestors [num_draws], in ascending order.
     """
     return ancestors_at(sorted_uniforms(key, num_draws, log_weights.dtype), cumulative_weights(log_weights))
 

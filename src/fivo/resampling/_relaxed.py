@@ -16,8 +16,11 @@ MAX_PARTICLES = 1024
 class Relaxed(DifferentiableScheme):
     """Particle i goes on in the state Σ_j y_ij h_j with y_i = softmax((log w + Gumbel noise) / temperature).
 
-    At temperature 0 it would be multinomial resampling. Above, states are averages that no particle was in: p̂ is not
-    unbiased any more and its logarithm no lower bound.
+    At temperature 0 this would be multinomial resampling. Above it, states are averages that no particle was in: p̂ is
+    no longer unbiased, and its logarithm no longer a lower bound.
+
+    Args:
+        temperature: how much states are averaged, positive.
     """
 
     temperature: float = eqx.field(static=True, default=0.5)
@@ -26,12 +29,27 @@ class Relaxed(DifferentiableScheme):
 
     def __check_init__(self) -> None:
         if not self.temperature > 0:
-            raise InputError(f"got Relaxed({self.temperature}) where a temperature above 0 was expected.")
+            raise InputError(f"Relaxed must be given a temperature above 0, got {self.temperature!r:.60}.")
 
     def check(self, num_particles: int) -> None:
+        """Refuse more particles than an N x N matrix per step allows.
+
+        Args:
+            num_particles: N.
+        """
         check_quadratic(num_particles, MAX_PARTICLES, "relaxed")
 
     def resample(self, key: Key[Array, ""], log_weights: Float[Array, " particle"], state: PyTree) -> Resampled:
+        """Move the particles, as `DifferentiableScheme.resample` says.
+
+        Args:
+            key: a random key.
+            log_weights: normalised log-weights [particle].
+            state: the particles' states [particle, ...].
+
+        Returns:
+            The particles that the next step starts from.
+        """
         size = log_weights.shape[0]
         noise = jax.random.gumbel(key, (size, size), log_weights.dtype)
         rows = jnp.broadcast_to(log_weights, (size, size))

@@ -9,7 +9,16 @@ from fivo.weights import normalize
 
 
 def residual(key: Key[Array, ""], log_weights: Float[Array, " particle"], num_draws: int) -> Int[Array, " {num_draws}"]:
-    """First the certain copies, in order, then draws from the fractional parts of N w."""
+    """⌊N w⌋ certain copies of each particle, in order, then draws from the fractional parts of N w.
+
+    Args:
+        key: a random key.
+        log_weights: log-weights of the particles [particle], up to a constant.
+        num_draws: N.
+
+    Returns:
+        The ancestors [num_draws]: first the certain copies, then the draws.
+    """
     expected = num_draws * jnp.exp(normalize(log_weights)[0])
     # Rounding must not turn a whole number of copies into chance: equal weights keep every particle.
     certain = jnp.floor(expected * (1 + 32 * jnp.finfo(expected.dtype).eps))

@@ -31,6 +31,7 @@ from fivo.resampling._transport import Transport
 Scheme = Callable[[Key[Array, ""], Float[Array, " particle"], int], Int[Array, " draw"]]
 """(key, log_weights [particle], num_draws) -> ancestors [draw], with expected numbers of offspring N w."""
 AnyScheme = Scheme | DifferentiableScheme
+"""A resampling scheme of either kind."""
 ConditionalScheme = Callable[
     [Key[Array, ""], Float[Array, " particle"], Int[Array, ""]], tuple[Int[Array, " particle"], Int[Array, ""]]
 ]
@@ -44,6 +45,7 @@ SCHEMES: dict[str, Scheme] = {
     "systematic": systematic,
     "residual": residual,
 }
+"""The resampling schemes by name; differentiable ones are in `DIFFERENTIABLE`."""
 DIFFERENTIABLE: dict[str, DifferentiableScheme] = {"soft": Soft(), "relaxed": Relaxed(), "transport": Transport()}
 """Schemes that derivatives pass through, in their usual settings."""
 CONDITIONAL: dict[Any, ConditionalScheme] = {
@@ -55,10 +57,14 @@ LAWS: dict[Any, Law] = {multinomial: multinomial_law, stratified: stratified_law
 
 
 def get_scheme(resampling: str | AnyScheme) -> AnyScheme:
-    """The scheme of a name, or the given scheme itself.
+    """Look up a resampling scheme.
 
     Args:
-        resampling: a name, a `DifferentiableScheme`, or a function (key, log_weights, num_draws) of your own.
+        resampling: a name among `SCHEMES` and `DIFFERENTIABLE`, a `DifferentiableScheme`, or a function (key,
+            log_weights, num_draws) of your own.
+
+    Returns:
+        The scheme of that name, or the given scheme itself.
     """
     if isinstance(resampling, type):
         raise InputError(f"resampling must be an instance, such as {resampling.__name__}(), got the class itself.")
@@ -71,7 +77,16 @@ def get_scheme(resampling: str | AnyScheme) -> AnyScheme:
 
 
 def checked_scheme(resampling: str | AnyScheme, num_particles: int) -> AnyScheme:
-    """The scheme, unless it cannot serve so many particles or is a function that does not draw ancestors."""
+    """Look up a resampling scheme; refuse one that cannot serve N particles, or a function that does not draw
+    ancestors.
+
+    Args:
+        resampling: as for `get_scheme`.
+        num_particles: N.
+
+    Returns:
+        The scheme.
+    """
     scheme = get_scheme(resampling)
     if isinstance(scheme, DifferentiableScheme):
         scheme.check(num_particles)
@@ -93,7 +108,17 @@ def checked_scheme(resampling: str | AnyScheme, num_particles: int) -> AnyScheme
 def draw_ancestors(
     scheme: Scheme, key: Key[Array, ""], log_weights: Float[Array, " particle"], num_draws: int
 ) -> Int[Array, " draw"]:
-    """The ancestors that a scheme draws; those of a user's own function are checked."""
+    """Draw ancestors; those of a user's own function are checked.
+
+    Args:
+        scheme: a function (key, log_weights, num_draws).
+        key: a random key.
+        log_weights: log-weights [particle], up to a constant.
+        num_draws: N.
+
+    Returns:
+        The ancestors [num_draws].
+    """
     ancestors = scheme(key, log_weights, num_draws)
     if _is_ours(scheme):
         return ancestors
@@ -109,7 +134,14 @@ def draw_ancestors(
 
 
 def get_conditional_scheme(resampling: Any) -> ConditionalScheme:
-    """The conditional form of a scheme, by its name or function."""
+    """Look up the conditional form of a scheme, which continues a given particle (conditional SMC).
+
+    Args:
+        resampling: the scheme, by its name or function.
+
+    Returns:
+        A function (key, log_weights, reference) -> (ancestors, the slot that continues the reference).
+    """
     scheme = get_scheme(resampling)
     if scheme not in CONDITIONAL:
         known = ", ".join(known.__name__ for known in CONDITIONAL)
@@ -118,21 +150,35 @@ def get_conditional_scheme(resampling: Any) -> ConditionalScheme:
 
 
 def law_of(scheme: Any) -> Law:
-    """The law of a scheme; a user's own scheme may give its law as a method `log_law(log_weights, ancestors)`."""
+    """Look up how probable the ancestors are that a scheme draws, which score terms differentiate.
+
+    Args:
+        scheme: the scheme; one of your own may have a method `log_law(log_weights, ancestors)`.
+
+    Returns:
+        A function (log_weights, ancestors) -> log-probabilities of the independent draws.
+    """
     own = getattr(scheme, "log_law", None)
     if own is not None:
         return own
     if scheme not in LAWS:
         name = getattr(scheme, "__name__", type(scheme).__name__)
         raise InputError(
-            f"got a score term with {name} resampling, whose ancestors have no law that can be differentiated; use "
-            f"{', '.join(law.__name__ for law in LAWS)} resampling or another gradient."
+            f"a gradient with a score term must have {', '.join(law.__name__ for law in LAWS)} resampling, whose "
+            f"ancestors have probabilities that can be differentiated, got {name}."
         )
     return LAWS[scheme]
 
 
 def bound_lost(scheme: Any) -> str | None:
-    """Why log p̂ with this scheme is no lower bound of log p(x); None where it is one."""
+    """Say why log p̂ is not a lower bound of log p(x) with a scheme.
+
+    Args:
+        scheme: the scheme.
+
+    Returns:
+        The reason, or None where log p̂ is a lower bound.
+    """
     return getattr(scheme, "loses_bound", None)
 
 

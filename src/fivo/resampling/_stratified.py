@@ -10,12 +10,15 @@ from fivo.resampling._inverse_cdf import SMALL, ancestors_at, ancestors_of_count
 def stratified(
     key: Key[Array, ""], log_weights: Float[Array, " particle"], num_draws: int
 ) -> Int[Array, " {num_draws}"]:
-    """Ancestors at the points (i + u_i) / N with independent u_i.
+    """Ancestors at the points (i + u_i) / N with independent uniform u_i.
 
     Args:
         key: a random key.
-        log_weights: log-weights of the particles, up to a constant.
+        log_weights: log-weights of the particles [particle], up to a constant.
         num_draws: N.
+
+    Returns:
+        The ancestors [num_draws], in ascending order.
     """
     return at_strata(jax.random.uniform(key, (num_draws,), log_weights.dtype), log_weights)
 

@@ -10,12 +10,15 @@ from fivo.resampling._stratified import at_points, at_strata, edges_from_stratum
 def systematic(
     key: Key[Array, ""], log_weights: Float[Array, " particle"], num_draws: int
 ) -> Int[Array, " {num_draws}"]:
-    """Ancestors at the points (i + u) / N with one u.
+    """Ancestors at the points (i + u) / N with one uniform u.
 
     Args:
         key: a random key.
-        log_weights: log-weights of the particles, up to a constant.
+        log_weights: log-weights of the particles [particle], up to a constant.
         num_draws: N.
+
+    Returns:
+        The ancestors [num_draws], in ascending order.
     """
     offset = jax.random.uniform(key, (), log_weights.dtype)
     return at_strata(jnp.broadcast_to(offset, (num_draws,)), log_weights)

@@ -19,8 +19,12 @@ class Transport(DifferentiableScheme):
     """Moves the weighted particles to equally weighted averages of them, by Sinkhorn's iteration.
 
     Deterministic and differentiable everywhere; costs are squared distances of the states, measured in units of their
-    own spread. The averages are no draws from the weights: p̂ is consistent but not unbiased, its logarithm no lower
-    bound. Time and memory grow with N².
+    own spread. The averages are not draws from the weights: p̂ is consistent but biased, and its logarithm is not a
+    lower bound. Time and memory grow with N².
+
+    Args:
+        entropy: strength of the entropic regularisation, positive; smaller is closer to optimal transport.
+        iterations: Sinkhorn steps.
     """
 
     entropy: float = eqx.field(static=True, default=0.5)
@@ -31,14 +35,29 @@ class Transport(DifferentiableScheme):
     def __check_init__(self) -> None:
         if not self.entropy > 0 or self.iterations < 1:
             raise InputError(
-                f"got Transport({self.entropy}, {self.iterations}) where an entropy above 0 and at least one iteration "
-                "were expected."
+                "Transport must be given an entropy above 0 and at least one iteration, got "
+                f"entropy={self.entropy!r:.60} and iterations={self.iterations!r:.60}."
             )
 
     def check(self, num_particles: int) -> None:
+        """Refuse more particles than an N x N matrix per step allows.
+
+        Args:
+            num_particles: N.
+        """
         check_quadratic(num_particles, MAX_PARTICLES, "transport")
 
     def resample(self, key: Key[Array, ""], log_weights: Float[Array, " particle"], state: PyTree) -> Resampled:
+        """Move the particles, as `DifferentiableScheme.resample` says.
+
+        Args:
+            key: a random key.
+            log_weights: normalised log-weights [particle].
+            state: the particles' states [particle, ...].
+
+        Returns:
+            The particles that the next step starts from.
+        """
         plan = transport_plan(squared_distances(state), log_weights, self.entropy, self.iterations)
         ancestors = jnp.argmax(plan, axis=1).astype(jnp.int32)
         return Resampled(ancestors, mix(state, plan, "transport"), uniform_weights(log_weights))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fivo.files import DamagedError, replacing
 
 EXCERPT = "sample.npz"
+"""The file of a run that keeps a sample and a piece of data, for reports."""
 
 
 class Excerpt(NamedTuple):

@@ -1,7 +1,10 @@
 """What a sweep leaves: the cells of a table and the lines of a figure, with the runs behind each number."""
 
 import json
+import math
 import os
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,18 +35,41 @@ class Evidence(Part, frozen=True):
 
 
 class Cell(Part, frozen=True):
-    """A number of a table: what was published, and what came out here."""
+    """A number of a table: what was published, and what came out here.
+
+    `ours` is the mean over the selected runs, one per seed; `standard_error` is that of their evaluations, and
+    `deviation` the standard deviation over seeds, where there are several.
+    """
 
     keys: dict[str, Any]
     published: Number | None
     ours: Number | None
     standard_error: Number | None
-    error_of: str | None
     note: str | None
     runs_trained: int
     runs_planned: int
     selected: list[Evidence]
     difference: Number | None
+    deviation: Number | None = None
+
+
+def average_of(selected: Sequence[dict[str, Any]]) -> dict[str, Number | None]:
+    """The mean of the runs of a cell, the standard error of their evaluations, and their spread.
+
+    Args:
+        selected: the evidence of every run, as plain values.
+
+    Returns:
+        `ours`, `standard_error` and `deviation` of the cell; each is None where there is nothing to make it from.
+    """
+    values = [run["value"] for run in selected]
+    errors = [run["standard_error"] for run in selected]
+    known = values and None not in errors
+    return {
+        "ours": statistics.fmean(values) if values else None,
+        "standard_error": math.hypot(*errors) / len(errors) if known else None,
+        "deviation": statistics.stdev(values) if len(values) > 1 else None,
+    }
 
 
 class FigureLine(Part, frozen=True):

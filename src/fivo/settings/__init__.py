@@ -18,6 +18,7 @@ from fivo.settings._flat import (
     read_settings,
     read_toml,
 )
+from fivo.settings._recipes import RECIPES
 from fivo.settings._sections import (
     ELBO,
     FIVO,
@@ -46,6 +47,7 @@ __all__ = [
     "IWAE",
     "ONLY_TABLES",
     "OPTIONS",
+    "RECIPES",
     "SRNN",
     "VRNN",
     "Adam",

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import NODEFAULT, Meta
 
 from fivo.errors import InputError
-from fivo.settings._sections import Settings, Source, Table
+from fivo.settings._recipes import with_recipe
+from fivo.settings._sections import OwnOptimizer, Settings, Source, Table
 
 EXTENDABLE = {"steps", "patience", "log_every", "tensorboard"}
 """Settings that a run may be continued with changed: they leave what was already computed as it is."""
@@ -26,6 +27,7 @@ KINDS: dict[str, dict[str, type]] = {
     if len(kinds) > 1
 }
 DEFAULTS = Settings()
+"""The settings of a run that names none."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -66,6 +68,7 @@ def _metas(annotation: Any) -> Iterator[Meta]:
 
 
 OPTIONS = options()
+"""Every option of `fit`, by its name in Python."""
 ONLY_TABLES = frozenset(Table.__struct_fields__) - frozenset(Source.__struct_fields__)
 """Settings that say that data is a table."""
 _DEFAULTS_OF: dict[Any, dict[str, Any]] = {"linear-gaussian": {"bound": "exact", "learning_rate": 0.02}}
@@ -77,11 +80,13 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
 
     Args:
         flat: What differs from `base`; unknown names, values out of range, and settings that the chosen kind of a
-            section does not have are refused in one sentence.
+            section does not have are refused in one sentence. A `recipe` stands for the settings that it names.
         base: Where everything else comes from. A section whose kind changes starts from that kind's defaults.
     """
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-    flat = {**_DEFAULTS_OF.get(flat.get("model", ""), {}), **flat}
+    if "recipe" in flat and isinstance(base.optimizer, OwnOptimizer):
+        raise InputError("a recipe must come without an optimizer of your own, which it would replace.")
+    flat = with_recipe({**_DEFAULTS_OF.get(flat.get("model", ""), {}), **flat})
     kinds = {section: getattr(base, section).kind for section in KINDS}
     if kinds["data"] == "source" and any(name in flat for name in ONLY_TABLES):
         kinds["data"] = "table"

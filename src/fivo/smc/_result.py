@@ -10,6 +10,7 @@ from fivo.errors import InputError
 from fivo.smc._step import Particles, StepInfo
 
 Record = Literal["log_weights", "ancestors", "latents"]
+"""What a filter stores for each particle and step if `keep` names it."""
 RECORDS = ("log_weights", "ancestors", "latents")
 
 

@@ -65,3 +65,4 @@ class Rules(eqx.Module):
 
 
 EVERY_PATH = Rules()
+"""The rules of a plain derivative: every path is followed."""

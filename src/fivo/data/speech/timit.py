@@ -19,6 +19,7 @@ from fivo.data.speech.recording import PAPER_RATE
 from fivo.errors import InputError
 
 NAME = "timit"
+"""The name by which TIMIT is loaded and checked."""
 COUNTS = {"train": 4_389, "valid": 231, "test": 1_680}
 SPEAKERS = {"TRAIN": 462, "TEST": 168}
 PER_SPEAKER = 10

@@ -4,12 +4,16 @@ from fivo.data.tables.backend import as_given
 from fivo.data.tables.layout import times_after
 from fivo.data.tables.overview import ColumnOverview, TableOverview, check_table
 from fivo.data.tables.reading import as_table, is_table, read_table
+from fivo.data.tables.rows import RowPast, RowReader, RowStep
 from fivo.data.tables.schema import SplitRule, TableColumn, TableSchema, TimeRule
 from fivo.data.tables.sequences import TableSequences, apply_schema
 from fivo.data.tables.writing import check_place, write_table
 
 __all__ = [
     "ColumnOverview",
+    "RowPast",
+    "RowReader",
+    "RowStep",
     "SplitRule",
     "TableColumn",
     "TableOverview",
