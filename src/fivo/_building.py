@@ -13,6 +13,7 @@ from fivo.data import Dataset, TableFacts, load
 from fivo.errors import InputError
 from fivo.gradients import Gradient, Pathwise
 from fivo.models import (
+    DMM,
     SRNN,
     VRNN,
     BernoulliEmission,
@@ -29,7 +30,7 @@ from fivo.models import (
 from fivo.resampling import ESSBelow, bound_lost, get_scheme
 from fivo.settings import Settings
 
-MODELS = {"vrnn": VRNN, "srnn": SRNN}
+MODELS = {"vrnn": VRNN, "srnn": SRNN, "dmm": DMM}
 LATENTS = {"normal": NormalLatent, "categorical": CategoricalLatent}
 BOUNDS = ("elbo", "iwae", "fivo")
 
@@ -71,10 +72,11 @@ def model_with(emission: Emission, settings: Settings, *, num_inputs: int = 0, k
             f"the run's model is {chosen.model_name}, which a run directory does not hold; give it again: "
             "`open_run(path, model=...)` in Python, `--model package.module:function` on the command line."
         )
+    of_latents = {"latent": LATENTS[chosen.latent](chosen.hidden)} if isinstance(chosen, kinds.Recurrent) else {}
     return MODELS[chosen.kind](
         emission,
         chosen.hidden,
-        latent=LATENTS[chosen.latent](chosen.hidden),
+        **of_latents,
         smoothing=chosen.smoothing,
         num_inputs=num_inputs,
         key=key,

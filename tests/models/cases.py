@@ -13,6 +13,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from fivo.models import (
+    DMM,
     SRNN,
     VAE,
     VRNN,
@@ -113,7 +114,7 @@ class Plain(SequenceModel):
         return dist.Normal(jnp.stack([latent, 0.5 - latent]), 1.0)
 
 
-def neural(dtype: type, kind: type[VRNN] | type[SRNN], output: Emission, smoothing: bool) -> SequenceModel:
+def neural(dtype: type, kind: Callable[..., SequenceModel], output: Emission, smoothing: bool) -> SequenceModel:
     """Two units."""
     return away_from_zero(kind(output, 2, smoothing=smoothing, key=jax.random.key(4)), dtype)
 
@@ -143,7 +144,7 @@ SAMPLES = NormalEmission(np.array([0.1, -0.2], np.float32))
 SYMBOLS = CategoricalEmission(np.array([[0.2, 0.3, 0.1, 0.4]], np.float32))
 
 
-def _neural(name: str, kind: type[VRNN] | type[SRNN], output: Emission, draw: Callable, smoothing: bool) -> Case:
+def _neural(name: str, kind: Callable[..., SequenceModel], output: Emission, draw: Callable, smoothing: bool) -> Case:
     return Case(name, lambda dtype: neural(dtype, kind, output, smoothing), draw)
 
 
@@ -161,5 +162,7 @@ CASES = [
     _neural("vrnn-samples-smoothing", VRNN, SAMPLES, _normal(2), True),
     _neural("srnn-symbols", SRNN, SYMBOLS, _symbols(4), False),
     _neural("srnn-notes-smoothing", SRNN, NOTES, _notes, True),
+    _neural("dmm-samples", DMM, SAMPLES, _normal(2), False),
+    _neural("dmm-notes-smoothing", DMM, NOTES, _notes, True),
 ]
 CAUSAL_CASES = [case for case in CASES if case.build(np.float32).causal]

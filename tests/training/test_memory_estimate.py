@@ -53,7 +53,9 @@ def test_too_little_memory(tmp_path, music_file, cache):
     assert float(re.search(r"only ([\d.]+) GB is available", done.stderr)[1]) < 10
 
 
-@pytest.mark.parametrize("changes", [{}, {"model": "srnn"}, {"hidden": 64}, {"bound": "elbo"}, {"smoothing": True}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"model": "srnn"}, {"model": "dmm"}, {"hidden": 64}, {"bound": "elbo"}, {"smoothing": True}]
+)
 def test_what_fits_is_never_refused(music, changes):
     """The estimate stays below what the compiled step and its arguments take, but within a factor of six."""
     plan = tiny_plan(music, particles=16, **changes)

@@ -71,7 +71,7 @@ def fit(
 
     Args:
         model: A `SequenceModel` of your own, a function that makes one of the dataset, or a name: "vrnn",
-            "srnn" or "linear-gaussian".
+            "srnn", "dmm" or "linear-gaussian".
         data: A `Dataset`, a name or a path (see `fivo.data.load`; tables too, with the settings id, time, values, ...),
             or what `Dataset.from_arrays` takes as its training sequences: an array [sequence, time, dim] or a list of
             arrays [time, dim].

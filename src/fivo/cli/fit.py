@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fivo.training import Plan
 
 NAMED = {
-    "model": "The model: vrnn, srnn, linear-gaussian, or package.module:function, which makes one of the dataset.",
+    "model": "The model: vrnn, srnn, dmm, linear-gaussian, or package.module:function, which makes one of the dataset.",
     "bound": "The training objective: elbo, iwae, fivo, exact, or package.module:object for one of your own.",
 }
 """Options that also take the name of an object to import."""

@@ -1,10 +1,11 @@
-"""Models: the contract, models whose evidence is known exactly, and the paper's recurrent networks."""
+"""Models: the contract, models whose evidence is known exactly, and networks: the paper's and the deep Markov model."""
 
 from fivo.constants import Constant
 from fivo.models._check import CheckReport, Finding, check_model
 from fivo.models._contract import SequenceModel, check_inputs, check_kind, check_streams, has_initial_prior
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
+from fivo.models._dmm import DMM
 from fivo.models._emissions import (
     BernoulliEmission,
     CategoricalEmission,
@@ -38,6 +39,7 @@ from fivo.models._vae import VAE
 from fivo.models._vrnn import VRNN
 
 __all__ = [
+    "DMM",
     "SRNN",
     "VAE",
     "VRNN",

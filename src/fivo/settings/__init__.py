@@ -20,6 +20,7 @@ from fivo.settings._flat import (
 )
 from fivo.settings._recipes import RECIPES
 from fivo.settings._sections import (
+    DMM,
     ELBO,
     FIVO,
     IWAE,
@@ -28,6 +29,7 @@ from fivo.settings._sections import (
     Adam,
     Exact,
     LinearGaussianModel,
+    Networks,
     OwnBound,
     OwnData,
     OwnModel,
@@ -41,6 +43,7 @@ from fivo.settings._sections import (
 
 __all__ = [
     "DEFAULTS",
+    "DMM",
     "ELBO",
     "EXTENDABLE",
     "FIVO",
@@ -53,6 +56,7 @@ __all__ = [
     "Adam",
     "Exact",
     "LinearGaussianModel",
+    "Networks",
     "Option",
     "OwnBound",
     "OwnData",

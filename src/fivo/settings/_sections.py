@@ -34,15 +34,20 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return str(self.__struct_config__.tag)
 
 
-class Recurrent(Section, frozen=True):
-    """The settings that the VRNN and the SRNN share."""
+class Networks(Section, frozen=True):
+    """The settings that all models made of networks share."""
 
     hidden: Annotated[int, _count("Units in every network, and dimension of the latent state.")] = 32
+    smoothing: Annotated[bool, Meta(description="Let the proposal see future frames.")] = False
+
+
+class Recurrent(Networks, frozen=True):
+    """The settings that the VRNN and the SRNN share."""
+
     latent: Annotated[
         Literal["normal", "categorical"],
         Meta(description="The kind of latent variables; categorical ones need a score gradient."),
     ] = "normal"
-    smoothing: Annotated[bool, Meta(description="Let the proposal see future frames.")] = False
 
 
 class VRNN(Recurrent, frozen=True, tag="vrnn"):
@@ -51,6 +56,10 @@ class VRNN(Recurrent, frozen=True, tag="vrnn"):
 
 class SRNN(Recurrent, frozen=True, tag="srnn"):
     """The stochastic recurrent neural network."""
+
+
+class DMM(Networks, frozen=True, tag="dmm"):
+    """The deep Markov model."""
 
 
 class LinearGaussianModel(Section, frozen=True, tag="linear-gaussian"):
@@ -224,7 +233,7 @@ class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that makes a run what it is; the defaults are the paper's where it has them."""
 
-    model: VRNN | SRNN | LinearGaussianModel | OwnModel = VRNN()
+    model: VRNN | SRNN | DMM | LinearGaussianModel | OwnModel = VRNN()
     bound: ELBO | IWAE | FIVO | Exact | OwnBound = FIVO()
     optimizer: Adam | OwnOptimizer = Adam()
     data: Source | Table | OwnData = Source()

@@ -13,7 +13,7 @@ import jax
 from fivo._building import build_emission, model_with
 from fivo.data import Dataset
 from fivo.errors import InputError
-from fivo.settings import ELBO, Recurrent, Settings, flattened, make_settings
+from fivo.settings import ELBO, Networks, Settings, flattened, make_settings
 
 COPIES = 5
 """Of the parameters: the model's own, those trained, their gradient, and two moments of Adam."""
@@ -43,7 +43,7 @@ def check_memory(settings: Settings, dataset: Dataset) -> None:
 
 def estimate_memory(settings: Settings, dataset: Dataset) -> int:
     """Bytes of the model, the optimizer and one step, estimated from below; nothing is allocated."""
-    if not isinstance(settings.model, Recurrent):
+    if not isinstance(settings.model, Networks):
         return 0
     emission, inputs = build_emission(dataset), len(dataset.input_columns)
     model = eqx.filter_eval_shape(
