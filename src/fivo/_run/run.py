@@ -19,6 +19,7 @@ from fivo.bounds import Bound
 from fivo.data import Column, Dataset, TableFacts, TableSchema
 from fivo.errors import InputError
 from fivo.files import DamagedError
+from fivo.inference.series import SeriesModel
 from fivo.models import SequenceModel
 from fivo.runs import Best, Diagnosis, Result, Score, TableRecord
 from fivo.settings import OwnBound, OwnModel, Settings, Table, changed
@@ -106,7 +107,7 @@ class Run(inference.Trained):
             )
         given: dict[str, Any] = {}
         if rate is not None:
-            model = inference.SeriesModel(self.model, num_particles, jax.random.key(seed))
+            model = SeriesModel(self.model, num_particles, jax.random.key(seed))
             given = {"calibration": inference.Ordinary.held_out(self, model).rows, "rate": rate}
         scorer = inference.RowStream(self.model, self.table, num_particles=num_particles, seed=seed, **given, **options)
         return scorer if state is None else scorer.restore(state)

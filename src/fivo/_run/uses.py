@@ -18,19 +18,18 @@ from fivo._terminal.progress import SeriesProgress
 from fivo.errors import InputError
 from fivo.inference import (
     Anomalies,
-    Context,
     Filtered,
     Forecast,
     Imputed,
     Likelihoods,
     Ordinary,
-    SeriesModel,
     Smoothed,
     Trained,
-    inputs_after,
-    raw_offsets,
-    read_context,
 )
+from fivo.inference.context import Context, read_context
+from fivo.inference.forecasts import inputs_after
+from fivo.inference.rowwise import raw_offsets
+from fivo.inference.series import SeriesModel
 from fivo.models import SequenceModel
 
 QUANTILES = (0.1, 0.5, 0.9)

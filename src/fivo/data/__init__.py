@@ -39,6 +39,7 @@ from fivo.data.tables import (
     times_after,
     write_table,
 )
+from fivo.data.vessels import vessel_tracks
 
 __all__ = [
     "HIGHEST_NOTE",
@@ -95,5 +96,6 @@ __all__ = [
     "save_npz",
     "search_path",
     "times_after",
+    "vessel_tracks",
     "write_table",
 ]

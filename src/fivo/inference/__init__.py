@@ -2,20 +2,17 @@
 
 from fivo.inference.accuracy import crps
 from fivo.inference.anomalies import Anomalies, Calibration, Ordinary
-from fivo.inference.context import Context, read_context
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
-from fivo.inference.forecasts import Forecast, inputs_after
+from fivo.inference.forecasts import Forecast
 from fivo.inference.imputations import Imputed
 from fivo.inference.likelihoods import Likelihoods
 from fivo.inference.lineage import Lineage, trace_lineage
 from fivo.inference.relative import read_baseline, relative_to
 from fivo.inference.rowfilters import ExactRowFilter, RowFilter, Rows, row_filter
-from fivo.inference.rowwise import raw_offsets
 from fivo.inference.sampling import sample
 from fivo.inference.scored import ScoredRow
 from fivo.inference.scores import bounding_options, evaluate
-from fivo.inference.series import SeriesModel, Watch
 from fivo.inference.states import Filtered, Smoothed
 from fivo.inference.streams import RowStream
 from fivo.inference.trained import Trained, filter_of
@@ -23,7 +20,6 @@ from fivo.inference.trained import Trained, filter_of
 __all__ = [
     "Anomalies",
     "Calibration",
-    "Context",
     "Curves",
     "ExactRowFilter",
     "Filtered",
@@ -36,20 +32,15 @@ __all__ = [
     "RowStream",
     "Rows",
     "ScoredRow",
-    "SeriesModel",
     "Smoothed",
     "Trained",
-    "Watch",
     "bounding_options",
     "crps",
     "diagnose",
     "diagnose_model",
     "evaluate",
     "filter_of",
-    "inputs_after",
-    "raw_offsets",
     "read_baseline",
-    "read_context",
     "relative_to",
     "row_filter",
     "sample",

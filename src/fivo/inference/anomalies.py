@@ -86,7 +86,12 @@ class Ordinary:
 
     @classmethod
     def of(cls, context: Context, found: Rows) -> "Ordinary":
-        """From what a filter says of data that took no part in training; rows that are context do not count."""
+        """From what a filter says of data that took no part in training; rows that are context do not count.
+
+        Args:
+            context: The data.
+            found: What the filter says of it.
+        """
         begin = np.zeros(len(context.ids), int) if context.starts is None else np.asarray(context.starts)
         starts, ends = context.bounds[:-1] + begin, context.bounds[1:]
         surprise = np.concatenate([found.surprise[a:b] for a, b in zip(starts, ends, strict=True)])
@@ -105,7 +110,11 @@ class Ordinary:
         return cls.of(read_context(None, None, split), model.filtered(split, QUANTILES))
 
     def check_rate(self, rate: float) -> None:
-        """Refuse a false-alarm rate that cannot be met."""
+        """Refuse a false-alarm rate that cannot be met.
+
+        Args:
+            rate: The rate, for rows and, where there are whole series, for series.
+        """
         self.rows.check_rate(rate, "rows")
         if self.series is not None:
             self.series.check_rate(rate, "series")
@@ -123,6 +132,8 @@ class Anomalies(Result):
     """p-values of rows and of series against ordinary data, and alarms at a false-alarm rate that is met.
 
     Args:
+        context: The series.
+        levels: The ends of the interval that plots show.
         rows: What the filter said, on the model's scale, all series one after the other.
         ordinary: What ordinary rows and series score.
         rate: The false-alarm rate.
@@ -164,8 +175,11 @@ class Anomalies(Result):
         """A table of the kind that was given: `p_value` and `alarm` of every row, or of every series.
 
         Args:
-            of: What its rows are. Of series it has `nats_per_row` too, and where there are no ordinary series to
-                compare with, the number of `alarms` among their rows instead of p-values.
+            of: What its rows are.
+
+        Returns:
+            A frame; of series it has `nats_per_row` and `row_alarms` too, and no p-values where there are no ordinary
+            series to compare with.
         """
         p = self._p
         if of == "rows":
@@ -178,7 +192,11 @@ class Anomalies(Result):
         return self.context.returned(frame_of(columns))
 
     def to_xarray(self) -> Any:
-        """An `xarray.Dataset` with dimensions series and step."""
+        """Labelled arrays.
+
+        Returns:
+            An `xarray.Dataset` with dimensions series and step.
+        """
         over = ("series", "step")
         return labelled(
             {
@@ -190,14 +208,26 @@ class Anomalies(Result):
         )
 
     def plot(self, series: Sequence[Any] | None = None, *, title: str = "") -> "Figure":
-        """The rows with their alarms, what was expected of them, and their p-values; arguments as for `Result.plot`.
+        """The rows with their alarms, what was expected of them, and their p-values.
 
-        By default the strangest series are shown.
+        Args:
+            series: The ids of the series to show; by default the strangest.
+            title: Of the figure.
+
+        Returns:
+            A matplotlib figure.
         """
         return plot_anomaly(self.tracks(series), rate=self.rate, time_label=self.time_label, title=title)
 
     def tracks(self, series: Sequence[Any] | None = None) -> list[Track]:
-        """What `plot` draws."""
+        """What `plot` draws.
+
+        Args:
+            series: The ids of the series to show; by default those that `plot` shows.
+
+        Returns:
+            A track for each series and value.
+        """
         if series is None:
             strange = self.series_p_values if self.ordinary.series is not None else -np.nansum(self.alarms, axis=1)
             series = [self.ids[place] for place in np.argsort(strange, kind="stable")[: len(self._chosen(None))]]

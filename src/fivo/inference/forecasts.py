@@ -27,6 +27,8 @@ class Forecast(Result):
     """Draws of the rows that follow each series.
 
     Args:
+        context: The series.
+        levels: The quantiles that `to_frame` gives.
         model_samples: Draws on the model's scale.
     """
 
@@ -44,7 +46,14 @@ class Forecast(Result):
         return self.samples.mean(axis=1)
 
     def quantile(self, level: float) -> Float[np.ndarray, "series horizon dim"]:
-        """The value that a share of `level` of the draws lies below."""
+        """The value that a share of `level` of the draws lies below.
+
+        Args:
+            level: From 0 to 1.
+
+        Returns:
+            An array [series, horizon, dim].
+        """
         if not 0 <= level <= 1:
             raise InputError(f"a quantile's level must be from 0 to 1, got {level!r:.40}.")
         return np.quantile(self.samples, level, axis=1)
@@ -56,7 +65,12 @@ class Forecast(Result):
         return [times_after(rule, times[-1], horizon) for times in self.context.seen.times]
 
     def to_frame(self) -> Any:
-        """One row for each series and step: id, time, and `y_mean`, `y_q0.1`, ... for every value `y`."""
+        """The forecast as a table.
+
+        Returns:
+            A frame of the kind that was given, with a row for each series and step: id, time, and `y_mean`, `y_q0.1`,
+            ... for every value `y`; `y_mode` and its `y_share` of the draws where `y` is a category.
+        """
         schema, ids = self.context.schema, self.context.id_columns
         count, _, horizon, _ = self.model_samples.shape
         columns: dict[str, Any] = {name: [i for i in given for _ in range(horizon)] for name, given in ids.items()}
@@ -78,17 +92,36 @@ class Forecast(Result):
         return self.context.returned(frame_of(columns))
 
     def to_xarray(self) -> Any:
-        """The draws as an `xarray.Dataset` with dimensions series, sample and step, one variable for each value."""
+        """Labelled arrays.
+
+        Returns:
+            The draws as an `xarray.Dataset` with dimensions series, sample and step, one variable for each value.
+        """
         samples, over = self.samples, ("series", "sample", "step")
         variables = {c.name: (over, samples[..., i]) for i, c in enumerate(self.context.schema.values)}
         return labelled(variables, series=self.ids, step=np.arange(1, samples.shape[2] + 1))
 
     def plot(self, series: Sequence[Any] | None = None, *, title: str = "") -> "Figure":
-        """Fan charts of 50, 80 and 95 % intervals after the last rows seen; arguments as for `Result.plot`."""
+        """Fan charts of 50, 80 and 95 % intervals after the last rows seen.
+
+        Args:
+            series: The ids of the series to show; by default the first few.
+            title: Of the figure.
+
+        Returns:
+            A matplotlib figure.
+        """
         return plot_forecast(self.tracks(series), time_label=self.time_label, title=title)
 
     def tracks(self, series: Sequence[Any] | None = None) -> list[Track]:
-        """What `plot` draws."""
+        """What `plot` draws.
+
+        Args:
+            series: The ids of the series to show; by default those that `plot` shows.
+
+        Returns:
+            A track for each series and value.
+        """
         samples, horizon = self.samples, self.model_samples.shape[2]
         found = []
         for place in self._chosen(series):

@@ -22,6 +22,8 @@ class Imputed(Result):
     """Draws of whole rows given everything that was observed, with the observed entries as they are.
 
     Args:
+        context: The series.
+        levels: The quantiles that `to_frame` gives.
         rows: On the model's scale, all series one after the other.
         distinct_rows: How many different latents are behind the draws of each row: few say that there were too few
             particles.
@@ -41,7 +43,14 @@ class Imputed(Result):
         return self.samples.mean(axis=1)
 
     def quantile(self, level: float) -> Float[np.ndarray, "series time dim"]:
-        """The value that a share of `level` of the draws lies below."""
+        """The value that a share of `level` of the draws lies below.
+
+        Args:
+            level: From 0 to 1.
+
+        Returns:
+            An array [series, time, dim].
+        """
         return np.quantile(self.samples, level, axis=1)
 
     @property
@@ -69,15 +78,24 @@ class Imputed(Result):
         return context.returned(filled(context.frame, context.seen, context.schema, columns), by_row=True)
 
     def to_xarray(self) -> Any:
-        """The draws as an `xarray.Dataset` with dimensions series, sample and step, one variable for each value."""
+        """Labelled arrays.
+
+        Returns:
+            The draws as an `xarray.Dataset` with dimensions series, sample and step, one variable for each value.
+        """
         samples, over = self.samples, ("series", "sample", "step")
         variables = {c.name: (over, samples[..., i]) for i, c in enumerate(self.context.schema.values)}
         return labelled(variables, series=self.ids)
 
     def plot(self, series: Sequence[Any] | None = None, *, title: str = "") -> "Figure":
-        """The observed values, and what fills their gaps within its intervals; arguments as for `Result.plot`.
+        """The observed values, and what fills their gaps within its intervals.
 
-        By default those series are shown that most entries are missing of.
+        Args:
+            series: The ids of the series to show; by default those that most entries are missing of.
+            title: Of the figure.
+
+        Returns:
+            A matplotlib figure.
         """
         seen = self.context.seen
         if series is None:

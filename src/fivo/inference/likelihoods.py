@@ -15,6 +15,8 @@ class Likelihoods(Result):
     """log p(x_t | x_<t) of every row, in nats of the data's own units.
 
     Args:
+        context: The series.
+        levels: None.
         draws: Of independent filters, all series one after the other; one where the model knows the answer exactly.
     """
 
@@ -44,6 +46,9 @@ class Likelihoods(Result):
 
         Args:
             of: What its rows are.
+
+        Returns:
+            `log_likelihood` and `standard_error`; of series also `rows` and `per_row`.
         """
         if of == "rows":
             mean, error = self.draws.mean(axis=0), _error(self.draws)
@@ -59,7 +64,11 @@ class Likelihoods(Result):
         return self.context.returned(frame_of(columns))
 
     def to_xarray(self) -> Any:
-        """An `xarray.Dataset` with dimensions series and step."""
+        """Labelled arrays.
+
+        Returns:
+            An `xarray.Dataset` with dimensions series and step.
+        """
         over = ("series", "step")
         variables = {"log_likelihood": (over, self.log_likelihood), "standard_error": (over, self.standard_error)}
         return labelled(variables, series=self.ids)

@@ -21,6 +21,8 @@ class Filtered(Result):
     """For every row the latent state given the rows so far, and what was expected of the row before it was seen.
 
     Args:
+        context: The series.
+        levels: The quantiles that were asked for.
         rows: What the filter said, on the model's scale, all series one after the other.
     """
 
@@ -37,7 +39,14 @@ class Filtered(Result):
         return self.context.padded(self._restored(np.asarray(self.rows.mean)))
 
     def quantile(self, level: float) -> Float[np.ndarray, "series time dim"]:
-        """A quantile of what was expected of each row; one of those that were asked for."""
+        """A quantile of what was expected of each row; one of those that were asked for.
+
+        Args:
+            level: One of the quantiles that were asked for.
+
+        Returns:
+            An array [series, time, dim].
+        """
         return self.context.padded(self._restored(np.asarray(self.rows.quantiles)[:, self._level(level)]))
 
     @property
@@ -46,7 +55,14 @@ class Filtered(Result):
         return self.context.padded(np.asarray(self.rows.state_mean))
 
     def state_quantile(self, level: float) -> Float[np.ndarray, "series time latent"]:
-        """A quantile of the latents after each row."""
+        """A quantile of the latents after each row.
+
+        Args:
+            level: One of the quantiles that were asked for.
+
+        Returns:
+            An array [series, time, latent].
+        """
         return self.context.padded(np.asarray(self.rows.state_quantiles)[:, self._level(level)])
 
     @property
@@ -55,14 +71,23 @@ class Filtered(Result):
         return self.context.padded(np.asarray(self.rows.ess))
 
     def to_frame(self) -> Any:
-        """A table of the kind that was given, row for row: `y_mean`, `y_q0.1`, ..., `state0_mean`, ..."""
+        """The states and predictions as a table.
+
+        Returns:
+            A frame of the kind that was given, row for row: `y_mean`, `y_q0.1`, ..., `log_likelihood`, `state0_mean`,
+            `state0_q0.1`, ...
+        """
         rows, schema = self.rows, self.context.schema
         columns = value_columns(schema, rows.mean, rows.quantiles, self.levels)
         columns["log_likelihood"] = self._log_likelihood
         return self._rows(columns | state_columns(rows.state_mean, rows.state_quantiles, self.levels))
 
     def to_xarray(self) -> Any:
-        """An `xarray.Dataset` with dimensions series, step, value, latent and quantile."""
+        """Labelled arrays.
+
+        Returns:
+            An `xarray.Dataset` with dimensions series, step, value, latent and quantile.
+        """
         over = ("series", "step")
         variables = {
             "log_likelihood": (over, self.log_likelihood),
@@ -75,7 +100,15 @@ class Filtered(Result):
         return labelled(variables, series=self.ids, value=names, quantile=list(self.levels))
 
     def plot(self, series: Sequence[Any] | None = None, *, title: str = "") -> "Figure":
-        """The latents after each row, within their intervals; arguments as for `Result.plot`."""
+        """The latents after each row, within their intervals.
+
+        Args:
+            series: The ids of the series to show; by default the first few.
+            title: Of the figure.
+
+        Returns:
+            A matplotlib figure.
+        """
         tracks = self._state_tracks(np.asarray(self.rows.state_mean), np.asarray(self.rows.state_quantiles), series)
         return plot_states(tracks, time_label=self.time_label, title=title)
 
@@ -96,6 +129,8 @@ class Smoothed(Result):
     """For every row the latent state given all rows of its series.
 
     Args:
+        context: The series.
+        levels: The quantiles that were asked for.
         means: Of the latents, all series one after the other.
         quantiles: Of the latents.
         distinct_rows: How many different latents are among the draws of each row: few say that there were too few
@@ -112,7 +147,14 @@ class Smoothed(Result):
         return self.context.padded(self.means)
 
     def state_quantile(self, level: float) -> Float[np.ndarray, "series time latent"]:
-        """A quantile of the latents; one of those that were asked for."""
+        """A quantile of the latents; one of those that were asked for.
+
+        Args:
+            level: One of the quantiles that were asked for.
+
+        Returns:
+            An array [series, time, latent].
+        """
         return self.context.padded(self.quantiles[:, self._level(level)])
 
     @property
@@ -121,12 +163,20 @@ class Smoothed(Result):
         return self.context.padded(self.distinct_rows)
 
     def to_frame(self) -> Any:
-        """A table of the kind that was given, row for row: `state0_mean`, `state0_q0.1`, ..., `distinct`."""
+        """The states as a table.
+
+        Returns:
+            A frame of the kind that was given, row for row: `state0_mean`, `state0_q0.1`, ..., `distinct`.
+        """
         columns = state_columns(self.means, self.quantiles, self.levels)
         return self._rows(columns | {"distinct": self.distinct_rows})
 
     def to_xarray(self) -> Any:
-        """An `xarray.Dataset` with dimensions series, step, latent and quantile."""
+        """Labelled arrays.
+
+        Returns:
+            An `xarray.Dataset` with dimensions series, step, latent and quantile.
+        """
         over = ("series", "step")
         variables = {
             "state_mean": ((*over, "latent"), self.state_mean),
@@ -136,7 +186,15 @@ class Smoothed(Result):
         return labelled(variables, series=self.ids, quantile=list(self.levels))
 
     def plot(self, series: Sequence[Any] | None = None, *, title: str = "") -> "Figure":
-        """The latents at each row, within their intervals; arguments as for `Result.plot`."""
+        """The latents at each row, within their intervals.
+
+        Args:
+            series: The ids of the series to show; by default the first few.
+            title: Of the figure.
+
+        Returns:
+            A matplotlib figure.
+        """
         return plot_states(
             self._state_tracks(self.means, self.quantiles, series), time_label=self.time_label, title=title
         )

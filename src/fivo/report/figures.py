@@ -44,7 +44,14 @@ def write_figure(path: str | os.PathLike[str], figure: "Figure") -> None:
 
 
 def check_figure(path: str | os.PathLike[str]) -> str:
-    """The suffix of a file that a figure can be written to; another one is refused, and so is a missing matplotlib."""
+    """Refuse a file that no figure can be written to, and a missing matplotlib.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its suffix.
+    """
     require("matplotlib", "Plotting")
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:

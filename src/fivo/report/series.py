@@ -46,6 +46,9 @@ def plot_imputed(tracks: Sequence[Track], *, time_label: str = "time", title: st
         tracks: One for each series and quantity; `mean` and `quantiles` are NaN where something was observed.
         time_label: What time is.
         title: Of the figure.
+
+    Returns:
+        A figure with a column for each series and a row for each quantity.
     """
     figure, panels = grid(tracks, time_label, title)
     for track in tracks:
@@ -76,6 +79,9 @@ def plot_anomaly(
         rate: The false-alarm rate: rows with p-values up to it are marked.
         time_label: What time is.
         title: Of the figure.
+
+    Returns:
+        A figure with a column for each series and a row for each quantity.
     """
     figure, panels = grid(tracks, time_label, title, extra=[P_VALUE])
     for track in tracks:
@@ -115,6 +121,9 @@ def plot_states(tracks: Sequence[Track], *, time_label: str = "time", title: str
         tracks: One for each series and latent.
         time_label: What time is.
         title: Of the figure.
+
+    Returns:
+        A figure with a column for each series and a row for each quantity.
     """
     figure, panels = grid(tracks, time_label, title)
     for track in tracks:

@@ -63,7 +63,11 @@ class Track:
                 )
 
     def record(self) -> TrackRecord:
-        """As a run's directory holds it, with the last rows of a long series."""
+        """As a run's directory holds it.
+
+        Returns:
+            The record, with the last rows of a long series.
+        """
         kept = slice(-MOST_ROWS, None)
         times = np.asarray(self.times)[kept]
         plain = lambda values: None if values is None else [_rounded(v) for v in np.asarray(values)[kept]]  # noqa: E731
@@ -79,7 +83,11 @@ class Track:
 
     @classmethod
     def of(cls, record: TrackRecord) -> "Track":
-        """What `record` took apart."""
+        """What `record` took apart.
+
+        Args:
+            record: From a run's directory.
+        """
         dates = bool(record.times) and isinstance(record.times[0], str)
         quantiles = {float(level): _numbers(values) for level, values in record.quantiles.items()}
         return cls(
@@ -93,7 +101,14 @@ class Track:
         )
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """One of the arrays as numbers, NaN where there is none."""
+        """One of the arrays as numbers.
+
+        Args:
+            name: `observed`, `mean` or `p_values`.
+
+        Returns:
+            Numbers [time], NaN where there is none.
+        """
         values = getattr(self, name)
         return np.full(np.shape(self.times), np.nan) if values is None else np.asarray(values, np.float64)
 

@@ -163,7 +163,17 @@ Numbers = list[float | None]
 
 
 class TrackRecord(Part, frozen=True):
-    """One quantity of one series over time, as `fivo.report.Track` has it; times are numbers, or texts of dates."""
+    """One quantity of one series over time, as `fivo.report.Track` has it.
+
+    Args:
+        series: Which series.
+        quantity: What it is.
+        times: Numbers, or texts of dates.
+        observed: What was observed.
+        mean: What the model expects.
+        quantiles: Of that, by level.
+        p_values: How ordinary the rows are.
+    """
 
     series: str
     quantity: str
@@ -175,7 +185,13 @@ class TrackRecord(Part, frozen=True):
 
 
 class Forecasts(Record, frozen=True):
-    """What `fivo forecast` last drew of a run: a few series of a table, for its page."""
+    """What `fivo forecast` last drew of a run: a few series of a table, for its page.
+
+    Args:
+        table: The name of the table's file.
+        time_label: What time is.
+        tracks: What to draw.
+    """
 
     KIND: ClassVar[str] = "forecast"
     FILE: ClassVar[str] = "forecast.json"
@@ -187,7 +203,14 @@ class Forecasts(Record, frozen=True):
 
 
 class Alarms(Record, frozen=True):
-    """What `fivo anomaly` last found with a run: the strangest series of a table, for its page."""
+    """What `fivo anomaly` last found with a run: the strangest series of a table, for its page.
+
+    Args:
+        table: The name of the table's file.
+        time_label: What time is.
+        rate: The false-alarm rate.
+        tracks: What to draw.
+    """
 
     KIND: ClassVar[str] = "alarms"
     FILE: ClassVar[str] = "anomaly.json"

@@ -62,6 +62,9 @@ def as_given(frame: Frame, given: Any, *, same_rows: bool = False) -> Any:
         frame: A `polars.DataFrame`.
         given: A pandas, polars or pyarrow frame; None for none, then the table stays as it is.
         same_rows: Whether the rows are those of `given`, whose index they then keep.
+
+    Returns:
+        A pandas, polars or pyarrow frame.
     """
     pl = polars()
     if given is None or isinstance(given, pl.DataFrame | pl.LazyFrame):
