@@ -64,7 +64,7 @@ def filter(
     with _opened(run, out, plot) as trained:
         from fivo._run import filtered
 
-        found = filtered(trained, table, quantiles=_levels(quantiles), num_particles=particles, key=_key(seed))
+        found = filtered(trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed))
         _write(found, out, plot)
 
 
@@ -82,7 +82,7 @@ def smooth(
     with _opened(run, out, plot) as trained:
         from fivo._run import smoothed
 
-        found = smoothed(trained, table, quantiles=_levels(quantiles), num_particles=particles, key=_key(seed))
+        found = smoothed(trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed))
         _write(found, out, plot)
 
 
@@ -107,7 +107,7 @@ def impute(
     with _opened(run, out, plot) as trained:
         from fivo._run import impute
 
-        levels = _levels(quantiles)
+        levels = levels_of(quantiles)
         found = impute(trained, table, quantiles=levels, num_samples=samples, num_particles=particles, key=_key(seed))
         _write(found, out, plot)
 
@@ -145,7 +145,7 @@ def forecast(
             table,
             horizon,
             inputs=inputs_from,
-            quantiles=_levels(quantiles),
+            quantiles=levels_of(quantiles),
             num_samples=samples,
             num_particles=particles,
             key=_key(seed),
@@ -265,7 +265,8 @@ def _show(series: Any, as_json: bool, about: str) -> None:
         screen.print(f"and {series.height - SHOWN:,} others; --json prints all")
 
 
-def _levels(text: str) -> tuple[float, ...]:
+def levels_of(text: str) -> tuple[float, ...]:
+    """The quantiles of an option."""
     from fivo.errors import InputError
 
     try:

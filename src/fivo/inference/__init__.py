@@ -4,6 +4,7 @@ from fivo.inference.accuracy import crps
 from fivo.inference.anomalies import Anomalies, Calibration, Ordinary
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
+from fivo.inference.exporting import export_model
 from fivo.inference.forecasts import Forecast
 from fivo.inference.imputations import Imputed
 from fivo.inference.likelihoods import Likelihoods
@@ -39,6 +40,7 @@ __all__ = [
     "diagnose",
     "diagnose_model",
     "evaluate",
+    "export_model",
     "filter_of",
     "read_baseline",
     "relative_to",
