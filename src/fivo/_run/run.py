@@ -14,6 +14,7 @@ import numpy as np
 
 from fivo import inference, serialization
 from fivo._building import build_dataset, build_model
+from fivo._run.backtesting import backtest_run
 from fivo._run.history import History
 from fivo.bounds import Bound
 from fivo.data import Column, Dataset, TableFacts, TableSchema
@@ -21,7 +22,7 @@ from fivo.errors import InputError
 from fivo.files import DamagedError
 from fivo.inference.series import SeriesModel
 from fivo.models import SequenceModel
-from fivo.runs import Best, Diagnosis, Result, Score, TableRecord
+from fivo.runs import Backtest, Best, Diagnosis, Result, Score, TableRecord
 from fivo.settings import OwnBound, OwnModel, Settings, Table, changed
 from fivo.training import RunDirectory, name_of
 from fivo.training.groups import trainable, trained_of, with_parameters
@@ -164,6 +165,26 @@ class Run(inference.Trained):
     def diagnose(self, **options: Any) -> Diagnosis:
         """How tight the bound is, and what limits it; options as for `fivo.inference.diagnose`."""
         return inference.diagnose(self, **options)
+
+    def backtest(self, *, fit_companion: Any = None, **options: Any) -> Backtest:
+        """Forecasts of the run's test rows, scored beside seasonal-naive and an exact linear-Gaussian model.
+
+        The scores are kept in the run, and so is the linear-Gaussian model, which is fitted to the same training rows.
+
+        Args:
+            fit_companion: Fits that model to a dataset into a directory; by default quietly.
+            options: windows (origins in each series, 5), horizon (rows of a forecast, 24), season (rows of one, by
+                default guessed from the step of time), table (to take windows from instead), num_samples,
+                num_particles, seed, progress.
+
+        Returns:
+            The scores of every model, and of every window.
+        """
+        from fivo._run.fitting import fit_linear_gaussian
+
+        found = backtest_run(self, fit_companion=fit_companion or fit_linear_gaussian, **options)
+        self.directory.write(found)
+        return found
 
     def sample(self, length: int, *, seed: int = 0, prefix: np.ndarray | None = None) -> np.ndarray:
         """New frames from the model.

@@ -36,6 +36,7 @@ from fivo.data.tables import (
     check_table,
     is_table,
     read_table,
+    split_labels,
     times_after,
     write_table,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "read_table",
     "save_npz",
     "search_path",
+    "split_labels",
     "times_after",
     "vessel_tracks",
     "write_table",

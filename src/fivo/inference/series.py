@@ -39,6 +39,21 @@ class _Silent(Watch):
 
 
 @dataclass(frozen=True)
+class Told(Watch):
+    """Tells a function what is done.
+
+    Args:
+        progress: Called with what is being done, the series done and their number.
+    """
+
+    progress: Callable[[str, int, int], None]
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """So many of all series are done."""
+        self.progress(what, done, total)
+
+
+@dataclass(frozen=True)
 class SeriesModel:
     """A model, and how it is used on series.
 
