@@ -53,10 +53,6 @@ def forecast_rows(
         )
     future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
     keys = sequence_keys(key, count)
-    if isinstance(model, LinearGaussian):
-        filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
-        states = _exact_states(model, batch, filter_keys, num_samples)
-        return np.asarray(_continue(model, batch, states, future, draw_keys, horizon))
     samples, alive = draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
     dead = ~np.asarray(alive)
     if dead.any():
@@ -73,8 +69,12 @@ def draw_rows(
     num_samples: int,
     num_particles: int,
 ) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
-    """The draws of `forecast_rows` by particles as a function that JAX can trace, and which sequences are possible."""
+    """The draws of `forecast_rows` as a function that JAX can trace, and which sequences are possible."""
     filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
+    if isinstance(model, LinearGaussian):
+        states = _exact_states(model, batch, filter_keys, num_samples)
+        drawn = _continue(model, batch, states, future, draw_keys, horizon)
+        return drawn, jnp.ones(batch.lengths.shape, bool)
     seen = ParticleFilter(num_particles, "systematic")(model, batch, key=filter_keys)
     choice_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(draw_keys)
     states = _chosen_states(seen.particles, choice_keys, num_samples)
