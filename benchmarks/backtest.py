@@ -30,6 +30,7 @@ from fivo._terminal.progress import Bar
 from fivo.data import Dataset
 from fivo.files import write_atomically
 from fivo.inference import Forecasts, ModelForecaster, SeasonalNaive, Windows, backtest, guess_season, make_windows
+from fivo.inference.series import SeriesModel
 
 WINDOWS, SAMPLES = 10, 400
 FRACTIONS = {"train": 0.7, "valid": 0.1, "test": 0.2}
@@ -197,7 +198,7 @@ def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], Non
         began = time.process_time()
         run = fivo.fit(model, cut, out=out / name / model, progress=False, **recurrent_options(model))
         seconds[model] = time.process_time() - began
-        forecasters[model] = ModelForecaster(run.on_tables(), SAMPLES)
+        forecasters[model] = ModelForecaster(SeriesModel(run.model), SAMPLES)
         if model != "linear-gaussian":
             note(f"{name}: diagnosing {model}")
             verdicts[model] = run.diagnose(num_sequences=1, repeats=4, particles=[4, 16]).verdict.sentences
