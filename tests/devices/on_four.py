@@ -67,7 +67,7 @@ def own() -> None:
 def inference() -> None:
     model, mesh, batch = make(DATA), data_mesh(4), fivo.Batch.from_sequences(sequences())
     key, pf = jax.random.key(1), ParticleFilter(8)
-    drawn = [forecast_rows(model, batch, 2, num_samples=3, key=key, mesh=m).samples for m in (mesh, None)]
+    drawn = [forecast_rows(model, batch, 2, num_samples=3, key=key, mesh=m) for m in (mesh, None)]
     close(*drawn)
     close(*(filter_rows(pf, model, batch, key=key, mesh=m) for m in (mesh, None)))
 

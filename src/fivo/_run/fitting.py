@@ -14,7 +14,7 @@ import msgspec
 from jax.sharding import Mesh
 
 from fivo import serialization
-from fivo._building import build_dataset, build_model
+from fivo._building import build_dataset, build_model, with_twist
 from fivo._run.auto import AUTO, BUDGET, check_settings, choose
 from fivo._run.run import Run, made_model
 from fivo._terminal.progress import TrainingProgress
@@ -222,7 +222,7 @@ def prepare(
         model_name: What to call a model of the user's own; by default its class or function.
         bound_name: What to call an objective of the user's own.
     """
-    flat = dict(settings or {})
+    flat = {name: _listed(value) for name, value in (settings or {}).items()}
     if data is not None and "dataset" in flat:
         raise InputError(f"the dataset was given twice, as `data` and as dataset={flat['dataset']!r:.60}.")
     if flat.get("init_from"):
@@ -263,6 +263,12 @@ def prepare(
         optimizer=rule,
         updates=tuple(updates),
     )
+
+
+def _listed(value: Any) -> Any:
+    """Names given as a list, as `Dataset.from_table` takes them, in the form that settings keep: "lat,lon"."""
+    is_list = isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
+    return ",".join(value) if is_list else value
 
 
 def _source_of(flat: Mapping[str, Any]) -> Source | Table:
@@ -307,6 +313,7 @@ def _untrained(own: Any, settings: Settings, dataset: Dataset) -> SequenceModel:
         model = build_model(settings, dataset, key=model_key(settings))
     else:
         model = own if isinstance(own, SequenceModel) else made_model(own, dataset)
+        model = with_twist(model, settings, dataset, key=model_key(settings))
     source = settings.training.init_from
     if not source:
         return model

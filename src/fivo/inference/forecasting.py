@@ -1,6 +1,5 @@
 """Forecasts: the rows after the last, drawn from the particles that have seen all before."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -19,28 +18,6 @@ from fivo.models import Generator, LinearGaussian, SequenceModel, check_inputs, 
 from fivo.smc import ParticleFilter, Particles, sequence_keys
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Draws of rows that were not seen."""
-
-    samples: Float[np.ndarray, "sequence sample time dim"]
-
-    @property
-    def mean(self) -> Float[np.ndarray, "sequence time dim"]:
-        """The average draw."""
-        return self.samples.mean(axis=1)
-
-    def quantile(self, level: float) -> Float[np.ndarray, "sequence time dim"]:
-        """The value that a share of `level` of the draws lies below."""
-        if not 0 <= level <= 1:
-            raise InputError(f"a quantile's level must be from 0 to 1, got {level!r}.")
-        return np.quantile(self.samples, level, axis=1)
-
-    def __repr__(self) -> str:
-        count, draws, time, dim = self.samples.shape
-        return f"{type(self).__name__}({count} sequences, {draws} draws of {time} steps, {dim} values a step)"
-
-
 def forecast_rows(
     model: SequenceModel,
     batch: Any,
@@ -51,7 +28,7 @@ def forecast_rows(
     num_particles: int = 200,
     key: Key[Array, "*batch"],
     mesh: Mesh | None = None,
-) -> Draws:
+) -> Float[np.ndarray, "sequence sample horizon dim"]:
     """Draw what follows every sequence of a batch.
 
     Args:
@@ -80,12 +57,11 @@ def forecast_rows(
         )
     future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
     keys = sequence_keys(key, count)
-    drawing = (model, horizon, num_samples, num_particles)
-    samples, alive = spread(_drawn, mesh, drawing, batch, future, keys)
+    samples, alive = spread(_drawn, mesh, (model, horizon, num_samples, num_particles), batch, future, keys)
     dead = ~np.asarray(alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
-    return Draws(np.asarray(samples))
+    return np.asarray(samples)
 
 
 def _drawn(
@@ -94,14 +70,8 @@ def _drawn(
     future: Float[Array, "batch horizon input"] | None,
     keys: Key[Array, " batch"],
 ) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
-    """Draws, and which sequences are possible."""
     model, horizon, num_samples, num_particles = drawing
-    if not isinstance(model, LinearGaussian):
-        return draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
-    filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
-    states = _exact_states(model, batch, filter_keys, num_samples)
-    samples = _continue(model, batch, states, future, draw_keys, horizon)
-    return samples, jnp.ones_like(batch.lengths, bool)
+    return draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
 
 
 def draw_rows(
@@ -113,8 +83,12 @@ def draw_rows(
     num_samples: int,
     num_particles: int,
 ) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
-    """The draws of `forecast_rows` by particles as a function that JAX can trace, and which sequences are possible."""
+    """The draws of `forecast_rows` as a function that JAX can trace, and which sequences are possible."""
     filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
+    if isinstance(model, LinearGaussian):
+        states = _exact_states(model, batch, filter_keys, num_samples)
+        drawn = _continue(model, batch, states, future, draw_keys, horizon)
+        return drawn, jnp.ones(batch.lengths.shape, bool)
     seen = ParticleFilter(num_particles, "systematic")(model, batch, key=filter_keys)
     choice_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(draw_keys)
     states = _chosen_states(seen.particles, choice_keys, num_samples)

@@ -14,7 +14,7 @@ from fivo._fuse import scan, straight
 from fivo.batch import Batch, as_batch
 from fivo.devices.mesh import checked_mesh
 from fivo.errors import InputError
-from fivo.models import SequenceModel, inspect_step, over_time, read_batch
+from fivo.models import SequenceModel, has_twist, inspect_step, over_time, read_batch
 from fivo.resampling import (
     SMALL,
     Always,
@@ -44,6 +44,8 @@ class ParticleFilter(eqx.Module):
             "residual", "soft", "relaxed", "transport"), a scheme of `fivo.resampling`, or a function of your own
             (key, log_weights, num_draws) -> ancestors.
         criterion: when to resample, such as `ESSBelow(0.5)`, `Always()`, `Never()` or `Every(10)`.
+        twisted: weigh particles by the model's twist too, so that its targets p(z_1:t, x_1:t) r_t(z_t) look ahead; the
+            estimate of p(x) stays unbiased whatever the twist. Its increments then say nothing of single frames.
         mesh: devices that share out the particles, such as `fivo.devices.data_mesh()`, for more particles than one
             device holds; sequences are then filtered one after the other.
         exchange: how particles on several devices are resampled. "exact" draws all by all weights, with the ancestors
@@ -58,6 +60,7 @@ class ParticleFilter(eqx.Module):
     num_particles: int = eqx.field(static=True)
     resampling: str | AnyScheme = eqx.field(static=True, default="multinomial")
     criterion: Criterion = ESSBelow(0.5)
+    twisted: bool = eqx.field(static=True, default=False)
     mesh: Mesh | None = eqx.field(static=True, default=None, converter=checked_mesh)
     exchange: Literal["exact", "islands"] = eqx.field(static=True, default="exact")
 
@@ -70,6 +73,8 @@ class ParticleFilter(eqx.Module):
                 f"num_particles must be a multiple of the {self.mesh.size} devices that share them, got "
                 f"{self.num_particles}."
             )
+        if self.mesh is not None and self.twisted:
+            raise InputError("a twisted filter must have its particles on one device; leave `mesh` out.")
         if self.mesh is not None and isinstance(get_scheme(self.resampling), DifferentiableScheme):
             raise InputError(
                 f"resampling over devices must be by ancestors, such as 'systematic', got {self.resampling!r:.60}."
@@ -160,6 +165,22 @@ def check_filter(pf: object) -> None:
     """Refuse what is no filter, such as a model given in its place."""
     if not isinstance(pf, ParticleFilter):
         raise InputError(f"the filter must be a ParticleFilter, got {type(pf).__name__}.")
+    if type(pf) is not ParticleFilter:
+        raise InputError(f"the filter must be a plain ParticleFilter here, got a {type(pf).__name__}.")
+
+
+def check_twist(pf: ParticleFilter, model: SequenceModel) -> None:
+    """Refuse to twist with a model that does not say how.
+
+    Args:
+        pf: the filter.
+        model: the model.
+    """
+    if pf.twisted and not has_twist(model):
+        raise InputError(
+            f"{type(model).__name__} must define lookahead(sequence) and twist(state, latent, future) to be filtered "
+            "with a twist; wrap it as fivo.models.Twisted(model, twist)."
+        )
 
 
 def check_particles(num_particles: int, name: str = "num_particles") -> None:
@@ -193,12 +214,13 @@ def _run(
     keep: frozenset[str],
     rules: Rules,
 ) -> FilterResult:
-    reading = read_batch(model, batch, time_first=True)
+    check_twist(pf, model)
+    reading = read_batch(model, batch, time_first=True, twisted=pf.twisted)
     frames, num_steps = reading.frames, batch.observations.shape[1]
-    kinds = inspect_step(model, frames, num_axes=2)
+    kinds = inspect_step(model, frames._replace(ahead=None), num_axes=2)
     first_context = jax.tree.map(lambda leaf: leaf[0], frames.context)
     start = jax.vmap(
-        lambda context: initial_particles(model, context, pf.num_particles, rules),
+        lambda context: initial_particles(model, context, pf.num_particles, rules, twisted=pf.twisted),
         axis_size=batch.lengths.shape[0],  # for models without a context
     )(first_context)
     steps = jnp.arange(num_steps, dtype=jnp.int32)
