@@ -13,7 +13,8 @@ from fivo import ParticleFilter, _scoring
 from fivo.bounds import FIVO
 from fivo.data import Dataset
 from fivo.devices import data_mesh
-from fivo.inference import filter_rows, forecast_rows
+from fivo.inference.filtering import filter_rows
+from fivo.inference.forecasting import forecast_rows
 from fivo.training import Trainer, own_optimizer
 from fivo.training.groups import trainable
 from tests.devices.own64 import SETTINGS, make, sequences

@@ -23,11 +23,11 @@ from fivo._fuse import particle_keys
 from fivo.batch import Batch
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
-from fivo.models import SequenceModel, inspect_step, over_time, read_batch, start_state
+from fivo.models import Frame, SequenceModel, inspect_step, over_time, read_batch, start_state
 from fivo.resampling import Always, ESSBelow, Every, Never, draw_ancestors, systematic
 from fivo.smc._result import FilterResult
 from fivo.smc._rules import Rules
-from fivo.smc._step import Particles, StepInfo, StepInputs, only_active
+from fivo.smc._step import Particles, StepInfo, only_active
 from fivo.weights import normalize
 
 if TYPE_CHECKING:
@@ -36,6 +36,16 @@ if TYPE_CHECKING:
 DIFFERENT = 0.5
 """Islands are resampled when the effective number of them is at most this share of their number."""
 RECORDED = ("log_weights", "ancestors", "latents")
+
+
+class Now(NamedTuple):
+    """What step t of a sequence reads besides the particles."""
+
+    step: Int[Array, ""]
+    key: Key[Array, ""]
+    active: Bool[Array, ""]
+    """Whether the sequence has not ended."""
+    frame: Frame
 
 
 class Totals(NamedTuple):
@@ -60,7 +70,7 @@ def run_over_devices(
 
     def local(arrays: PyTree, frames: PyTree, lengths: Array, keys: Array) -> Any:
         pf, model = eqx.combine(arrays, static)
-        return lax.map(lambda now: _one(pf, model, *now, keep), (frames, lengths, keys))
+        return lax.map(lambda now: _one(pf, model, now[0], now[1], now[2], keep), (frames, lengths, keys))
 
     particles, numbers, records = jax.shard_map(
         local,
@@ -87,9 +97,9 @@ def _one(
     start = Particles(state, jnp.full((count,), -jnp.log(jnp.asarray(pf.num_particles, dtype)), dtype))
     steps = jnp.arange(frames.x.shape[0], dtype=jnp.int32)
     step_keys = jax.vmap(lambda t: jax.random.fold_in(key, t))(steps)
-    inputs = StepInputs(steps, step_keys, steps < length, frames)
+    inputs = Now(steps, step_keys, steps < length, frames)
 
-    def step(particles: Particles, now: StepInputs, first: bool) -> tuple[Particles, tuple[dict, dict]]:
+    def step(particles: Particles, now: Now, first: bool) -> tuple[Particles, tuple[dict, dict]]:
         propose_key, resample_key = jax.random.split(now.key)
         particle = particle_keys(propose_key, count, first_particle, pf.num_particles)
         one = lambda k, h: rules.propose(model, k, h, now.frame, None, first)  # noqa: E731
@@ -142,7 +152,7 @@ def _totals(joint: Float[Array, " particle"], log_ratio: Float[Array, " particle
 
 
 def _exact(
-    pf: "ParticleFilter", key: Key[Array, ""], particles: Particles, totals: Totals, now: StepInputs, own: Array
+    pf: "ParticleFilter", key: Key[Array, ""], particles: Particles, totals: Totals, now: Now, own: Array
 ) -> tuple[Particles, Int[Array, " particle"], Bool[Array, ""]]:
     """All particles drawn by all weights, as on one device."""
     (axis, _), count = _ring(pf), own.shape[0]
@@ -168,7 +178,7 @@ def _exact(
 
 
 def _islands(
-    pf: "ParticleFilter", key: Key[Array, ""], particles: Particles, totals: Totals, now: StepInputs, own: Array
+    pf: "ParticleFilter", key: Key[Array, ""], particles: Particles, totals: Totals, now: Now, own: Array
 ) -> tuple[Particles, Int[Array, " particle"], Bool[Array, ""]]:
     """Particles drawn by the weights on their own device, then whole islands by their weights where these differ."""
     (axis, devices), count = _ring(pf), own.shape[0]
