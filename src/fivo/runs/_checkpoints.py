@@ -43,6 +43,8 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compilations: Count = 0
     unlogged: tuple[dict[str, float], ...] = ()
     """Metrics of the steps since the last line, where a run was paused between two lines."""
+    ended: Count = 0
+    """The number of steps that were asked for when a callback ended training; 0 if none did."""
 
     @property
     def logged_step(self) -> int:

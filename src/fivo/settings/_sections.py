@@ -240,6 +240,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     training: Training = Training()
     updates: dict[str, str] = {}
     """Digests of further updates, by their names."""
+    validation: dict[str, str] = {}
+    """The name and the digest of an objective that was given to choose the best step."""
     own: dict[str, Any] = {}
     """What the user says of objects that a run cannot look into: the `config` given to `fit`."""
 
