@@ -15,7 +15,7 @@ run: $(VENV)/.run ## set up what a user needs and run the demonstration
 	$(BIN)/python -m fivo demo
 
 test: $(VENV)/.dev ## set up what a developer needs and run the tests
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 lint: $(VENV)/.dev ## check style, format and types
 	$(BIN)/ruff check

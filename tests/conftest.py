@@ -1,5 +1,6 @@
 """Strict JAX for every test: shape annotations are enforced and arrays of different rank do not mix silently."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -22,6 +23,24 @@ from jaxtyping import install_import_hook
 # Before anything imports the package: only modules loaded from here on have their annotations checked.
 install_import_hook("fivo", "beartype.beartype")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage rarely: tracing makes objects by the million, most of them live on in JAX's caches."""
+    gc.collect()
+    gc.freeze()  # what was imported stays
+    gc.set_threshold(100_000, 20, 50)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly that the page was not tried in a browser."""
+    skipped = sum("no Chromium" in str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
+    if skipped:
+        terminalreporter.section("BROWSER TESTS WERE SKIPPED", yellow=True, bold=True)
+        terminalreporter.write_line(
+            f"{skipped} tests of the report page did not run: no Chromium is on the PATH. On Debian, "
+            "`apt-get install chromium` brings one."
+        )
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
 """Every public name says what it is, what each argument is, and what comes back."""
 
+import ast
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,23 @@ def described(text: str) -> set[str]:
     return {name.lstrip("*") for head in heads for name in head.split(", ")}
 
 
+def described_below(thing: Any) -> set[str]:
+    """The fields of a class that have a sentence of their own: below them, or in the help of an option."""
+    found: set[str] = set()
+    for kind in inspect.getmro(thing):
+        if not kind.__module__.startswith("fivo"):
+            continue
+        for name, annotation in inspect.get_annotations(kind).items():
+            if any(getattr(meta, "description", None) for meta in getattr(annotation, "__metadata__", ())):
+                found.add(name)
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        for field, after in pairwise(getattr(tree, "body", [])):
+            said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            if said and isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                found.add(field.target.id)
+    return found
+
+
 def faults(thing: Any) -> list[str]:
     """What is missing from a docstring."""
     text = inspect.getdoc(thing) or ""
@@ -59,7 +79,8 @@ def faults(thing: Any) -> list[str]:
     parameters = [p for p in signature.parameters.values() if p.name not in ("self", "cls") and p.name[0] != "_"]
     if inspect.isclass(thing) and (getattr(thing, "_is_protocol", False) or issubclass(thing, BaseException)):
         parameters = []
-    missing = [f"the argument {p.name}" for p in parameters if p.name not in described(text)]
+    known = described(text) | (described_below(thing) if inspect.isclass(thing) and parameters else set())
+    missing = [f"the argument {p.name}" for p in parameters if p.name not in known]
     returns = signature.return_annotation
     comes_back = not inspect.isclass(thing) and returns not in (None, "None", inspect.Signature.empty) and not bound
     if comes_back and not re.search(r"^(Returns|Yields):$", text, re.M):

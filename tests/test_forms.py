@@ -10,6 +10,7 @@ from fivo import Batch, InputError, ParticleFilter
 from fivo.bounds import AIS, ELBO, FIVO, HMC, IWAE, MIS, ConstantGate, OwnProposal, SMCSampler, sandwich, temperatures
 from fivo.models import check_model
 from fivo.smc import Copy, anneal, backward_simulate, conditional_filter, fixed_lag, particle_gibbs
+from tests.covering import covering
 from tests.helpers import hidden_markov, linear_gaussian
 from tests.sentences import assert_one_sentence
 
@@ -64,8 +65,7 @@ def same(got, expected) -> bool:
     return jax.tree.all(jax.tree.map(np.array_equal, got, expected))
 
 
-@pytest.mark.parametrize("form", ["a sequence", "sequences of one length", "a list"])
-@pytest.mark.parametrize("use", USES)
+@covering("use, form", USES, ["a sequence", "sequences of one length", "a list"], strength=1)
 def test_every_use_takes_every_form(use, form):
     x, batch = FORMS[form]
     given = USES[use]

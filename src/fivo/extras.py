@@ -10,6 +10,7 @@ __all__ = ["EXTRAS", "require"]
 EXTRAS = {
     "dask_jobqueue": "cluster",
     "distributed": "cluster",
+    "flatbuffers": "app",
     "jinja2": "app",
     "markupsafe": "app",
     "matplotlib": "app",

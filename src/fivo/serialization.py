@@ -44,17 +44,40 @@ def load(path: str | os.PathLike, like: Tree) -> Tree:
 
 
 def read_metadata(path: str | os.PathLike) -> dict:
-    """The JSON metadata of a file written by `save`, which must be whole."""
+    """Read the JSON metadata of a file written by `save`, which must be whole.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The dictionary that was given to `save`.
+    """
     return tensors.read_metadata(path)
 
 
 def to_arrays(tree: object) -> dict[str, np.ndarray]:
-    """The arrays of a pytree by the names that `save` gives them."""
+    """Take a pytree apart.
+
+    Args:
+        tree: Any pytree.
+
+    Returns:
+        Its arrays and `Constant`s, by the names that `save` gives them.
+    """
     return {name: _to_numpy(leaf) for name, leaf in _named_arrays(tree)} | constants_of(tree)
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], like: Tree, where: str | os.PathLike) -> Tree:
-    """The pytree that `to_arrays` took apart; `where` says in messages which file the arrays are from."""
+    """Put a pytree together that `to_arrays` took apart; other names, shapes or types are refused.
+
+    Args:
+        arrays: Arrays by name.
+        like: A pytree of the structure that was taken apart; everything in it but arrays is kept.
+        where: The file that the arrays are from, for messages.
+
+    Returns:
+        A pytree like `like`, with these arrays.
+    """
     named, constants = _named_arrays(like), constants_of(like)
     expected = {name for name, _ in named} | constants.keys()
     if expected != arrays.keys():

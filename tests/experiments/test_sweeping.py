@@ -30,14 +30,16 @@ from tests.sentences import assert_one_sentence
 from tests.training.runs import assert_same_run
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
-KILLS = int(os.environ.get("FIVO_TEST_KILLS", "3"))
-"""How often the whole sweep is killed: one of six runs three times, or one of twelve all five times."""
+KILLS = int(os.environ.get("FIVO_TEST_KILLS", "2"))
+"""How often the whole sweep is stopped: one of four runs twice, or one of eight all five times."""
 SEEDS = 2 if len(SIGNALS) > KILLS else 4
+RATES = [0.02, 0.005]
 
 
 def test_killed_at_random_instants(tmp_path, music_file, cache):
     """Every run ends exactly once, as if trained alone; the best of each seed is scored on test, no other."""
-    experiment = write_experiment(tmp_path / "tiny.toml", music_file, SEEDS)
+    grid = {"bound": ["fivo"], "learning_rate": RATES, "seed": list(range(SEEDS))}
+    experiment = write_experiment(tmp_path / "tiny.toml", music_file, grid=grid)
     out = tmp_path / "out"
     rng = np.random.default_rng(0)
     for number, last in zip(SIGNALS[-KILLS:], [False] * (KILLS - 1) + [True], strict=True):
@@ -52,7 +54,7 @@ def test_killed_at_random_instants(tmp_path, music_file, cache):
         ended = {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
     shown = finish(start_sweep(tmp_path / "tiny.toml", out, cache, "--workers", 2))
     assert trained(out) == {run.slug for run in experiment.runs}
-    assert len(trained(out)) == 3 * SEEDS
+    assert len(trained(out)) == len(RATES) * SEEDS
     assert ended
     assert {path: path.stat().st_mtime_ns for path in ended} == ended  # what was done was left as it was
     assert "| FIVO |" in shown

@@ -16,7 +16,8 @@ from tests.music import command_line, environment
 from tests.sentences import assert_one_sentence
 from tests.training.runs import assert_same_run
 
-KILLS = int(os.environ.get("FIVO_TEST_KILLS", "3"))
+KILLS = int(os.environ.get("FIVO_TEST_KILLS", "1"))
+"""Once by default: tests/training kills a run at more instants."""
 OPTIONS = ["--steps", "200", "--batch-size", "2", "--validate-every", "20", "--log-every", "10"]
 OWN = ["--model", "my_models:make_pendulum", "--bound", "my_models:two_filters"]
 FAST = ["--schedule", "cosine", "--warmup", "5", "--clip", "1.0", "--learning-rate", "0.02", "--average", "0.9"]

@@ -24,6 +24,7 @@ from fivo.gradients import GRADIENTS
 from fivo.models import simulate
 from fivo.resampling import Always, ESSBelow, Never, Schedule
 from fivo.smc import backward_simulate, conditional_filter, fixed_lag, particle_gibbs
+from tests.covering import covering
 from tests.fast import fast_jit
 from tests.smc.first_steps import KEEP, PAIRS, Split, Walk, pair, sequences, single
 
@@ -60,9 +61,7 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("pf", FILTERS)
+@covering("pf, name, batch", FILTERS, PAIRS, BATCHES)
 def test_the_filter(pf, name, batch):
     data = BATCHES[batch]()
     split, flagged = both(lambda m: FILTERS[pf](m, data, key=KEY, keep=KEEP), name)
@@ -82,15 +81,14 @@ def test_every_gradient_of_fivo(gradient):
     assert np.any(split[1].centre != 0)
 
 
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("bound", [ELBO(3), IWAE(4), IWAE(4, gradient="doubly-reparameterized")])
+@covering("bound, batch", [ELBO(3), IWAE(4), IWAE(4, gradient="doubly-reparameterized")], BATCHES, strength=1)
 def test_the_importance_path(bound, batch):
     data = BATCHES[batch]()
     split, flagged = both(jax.value_and_grad(lambda m: jnp.sum(bound(m, data, key=KEY).log_evidence)))
     assert_same(split, flagged)
 
 
-@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("batch", ["padded", "one step"])
 def test_bounds_of_whole_trajectories(batch):
     data = BATCHES[batch]()
     beside = AffineProposal(0.4 * jnp.eye(2), jnp.zeros(2), jnp.zeros(2))
@@ -127,9 +125,7 @@ def test_streams(name, length, tmp_path):
         assert_same((info.log_increment, info.log_weights, info.ancestors, info.latents), expected)
 
 
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("ancestor_sampling", [False, True])
+@covering("name, ancestor_sampling, batch", PAIRS, [False, True], BATCHES)
 def test_conditional_smc(name, ancestor_sampling, batch):
     """Ancestor sampling scores the reference's future, which never is the first step."""
     data = BATCHES[batch]()

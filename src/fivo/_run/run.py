@@ -122,6 +122,26 @@ class Run(inference.Trained):
         )
         return scorer if state is None else scorer.restore(state)
 
+    def export(self, path: str | os.PathLike, **options: Any) -> dict[str, Any]:
+        """Write the model as programs that JAX runs without this package; options as for `inference.export_model`.
+
+        Args:
+            path: The file, such as model.stablehlo.
+            options: Such as `num_particles`, `horizon` and `platforms`.
+
+        Returns:
+            What the file says of itself.
+        """
+        facts = self._facts
+        return inference.export_model(
+            path,
+            self.model,
+            columns=facts.columns,
+            input_columns=facts.input_columns,
+            schema=facts.table,
+            **options,
+        )
+
     @property
     def own_bound(self) -> Bound | None:
         """The objective as it was trained, where it is one of the user's own and was given; else None."""

@@ -53,6 +53,9 @@ class ELBO(eqx.Module):
             model: the model.
             batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
             key: one random key, or one for each sequence.
+
+        Returns:
+            One draw per sequence, and what happened along time.
         """
         batch = as_batch(batch)
         if self._scored:

@@ -24,8 +24,11 @@ class Exact(eqx.Module):
 
         Args:
             model: the model.
-            batch: a `Batch`, or what can be made one.
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
             key: not used.
+
+        Returns:
+            One draw per sequence, and what happened along time.
         """
         self.check(model)
         log_evidence = model.log_evidence(as_batch(batch))  # pyright: ignore[reportAttributeAccessIssue]

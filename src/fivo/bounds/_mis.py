@@ -39,7 +39,16 @@ class MIS(eqx.Module):
             raise InputError("got no proposals where at least one was expected.")
 
     def __call__(self, model: SequenceModel, batch: Any, *, key: Key[Array, "*batch"]) -> BoundResult:
-        """One draw of the estimate for every sequence; arguments as for `FIVO`."""
+        """One draw of the estimate for every sequence.
+
+        Args:
+            model: the model.
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+            key: one random key, or one for each sequence.
+
+        Returns:
+            One draw per sequence, and what happened along time.
+        """
         batch = as_batch(batch)
         keys = sequence_keys(key, batch.lengths.shape[0])
         log_evidence, ess, kl = _estimate(self, model, batch, keys)

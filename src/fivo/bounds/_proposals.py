@@ -15,14 +15,32 @@ class Proposal(eqx.Module):
     """q_t(z_t | history, x) for a model's latents, from the model's own state and prior. Subclass it for your own."""
 
     def encode(self, model: SequenceModel, sequence: Sequence) -> PyTree:
-        """What q_t reads of x, [time, ...]: by default x_t."""
+        """What q_t reads of x; by default x_t.
+
+        Args:
+            model: the model.
+            sequence: the sequence.
+
+        Returns:
+            What `__call__` gets as evidence, for every step [time, ...].
+        """
         return sequence.observations
 
     @abstractmethod
     def __call__(
         self, model: SequenceModel, state: PyTree, evidence: PyTree, prior: dist.Distribution
     ) -> dist.Distribution:
-        """q_t from the model's state h_t, what `encode` returned for the step, and p_t."""
+        """The proposal of a step.
+
+        Args:
+            model: the model.
+            state: h_t.
+            evidence: what `encode` returned for the step.
+            prior: p_t.
+
+        Returns:
+            q_t.
+        """
 
 
 class OwnProposal(Proposal):
@@ -61,7 +79,14 @@ class Gate(eqx.Module):
 
     @abstractmethod
     def __call__(self, sequence: Sequence) -> Float[Array, " proposal"]:
-        """One number for each proposal."""
+        """How much each proposal counts for a sequence.
+
+        Args:
+            sequence: the sequence.
+
+        Returns:
+            One logit for each proposal [proposal].
+        """
 
 
 class ConstantGate(Gate):

@@ -12,7 +12,14 @@ from fivo.smc import FilterResult
 
 
 class BoundInfo(eqx.Module):
-    """What a person may want to see of a bound; under `jit` it costs nothing when nobody asks."""
+    """What a person may want to see of a bound; under `jit` it costs nothing when nobody asks.
+
+    Args:
+        log_increments: log p̂_t of every step [batch, time].
+        ess: the effective sample size [batch, time].
+        resampled: whether particles were resampled after each step [batch, time].
+        kl: the average of log q_t - log p_t over the particles [batch, time].
+    """
 
     log_increments: Float[Array, "batch time"]
     ess: Float[Array, "batch time"]
@@ -21,7 +28,12 @@ class BoundInfo(eqx.Module):
 
 
 class BoundResult(eqx.Module):
-    """One draw of log p̂_N(x_1:T) per sequence, whose expectation is the bound."""
+    """One draw of log p̂_N(x_1:T) per sequence, whose expectation is the bound.
+
+    Args:
+        log_evidence: the draw of every sequence [batch].
+        info: what happened along time.
+    """
 
     log_evidence: Float[Array, " batch"]
     info: BoundInfo
@@ -34,7 +46,18 @@ class Bound(Protocol):
     Any callable of this form can be trained with; those of this package are modules.
     """
 
-    def __call__(self, model: SequenceModel, batch: Any, *, key: Key[Array, "*batch"]) -> BoundResult: ...
+    def __call__(self, model: SequenceModel, batch: Any, *, key: Key[Array, "*batch"]) -> BoundResult:
+        """One draw of the bound for every sequence.
+
+        Args:
+            model: the model.
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+            key: one random key, or one for each sequence.
+
+        Returns:
+            One draw per sequence, and what happened along time.
+        """
+        ...
 
 
 def bound_info(result: FilterResult) -> BoundInfo:
@@ -43,7 +66,16 @@ def bound_info(result: FilterResult) -> BoundInfo:
 
 
 def learned(bound: Bound, result: BoundResult, batch: Batch) -> Bound:
-    """The bound for the next run: what its gradient's baseline learns from this one, if it learns anything."""
+    """The bound for the next run: what its gradient's baseline learns from this one, if it learns anything.
+
+    Args:
+        bound: the bound.
+        result: what it returned.
+        batch: the sequences.
+
+    Returns:
+        The bound with what it has learned.
+    """
     gradient = getattr(bound, "gradient", None)
     if not isinstance(gradient, Gradient):
         return bound

@@ -11,7 +11,12 @@ from fivo.smc import ParticleFilter, check_filter, conditional_filter
 
 
 class Sandwich(eqx.Module):
-    """One draw of both bounds per sequence: E[lower] <= log p(x) <= E[upper]."""
+    """One draw of both bounds per sequence: E[lower] <= log p(x) <= E[upper].
+
+    Args:
+        lower: draws of the lower bound [batch].
+        upper: draws of the upper bound [batch].
+    """
 
     lower: Float[Array, " batch"]
     upper: Float[Array, " batch"]

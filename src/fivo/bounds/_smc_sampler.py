@@ -39,7 +39,16 @@ class SMCSampler(eqx.Module):
         self.temperatures, self.kernel = temperatures, kernel
 
     def __call__(self, model: SequenceModel, batch: Any, *, key: Key[Array, "*batch"]) -> BoundResult:
-        """One draw of log p̂_N for every sequence; arguments as for `FIVO`."""
+        """One draw of log p̂_N for every sequence.
+
+        Args:
+            model: the model.
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+            key: one random key, or one for each sequence.
+
+        Returns:
+            One draw per sequence, and what happened along time.
+        """
         betas = self.temperatures.betas()
         result = anneal(self.filter, model, batch, betas=betas, kernel=self.kernel, key=key)
         return BoundResult(result.log_evidence, bound_info(result))

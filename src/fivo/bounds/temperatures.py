@@ -22,7 +22,11 @@ class Temperatures(eqx.Module):
 
     @abstractmethod
     def betas(self) -> Float[Array, " temperature"]:
-        """Numbers that rise from 0 to 1."""
+        """The inverse temperatures along which the target is approached.
+
+        Returns:
+            Numbers that rise from 0 to 1 [temperature].
+        """
 
 
 class FixedTemperatures(Temperatures):

@@ -33,6 +33,7 @@ for name, text in {
     "anomaly": "Find strange rows and series of a table.",
 }.items():
     app.command(f"fivo.cli.rows:{name}", name=name, help=text)
+app.command("fivo.cli.export:export", name="export", help="Write a run's model as programs for JAX alone.")
 app.command("fivo.cli.check:check", name="check", help="Verify the files of a run.")
 app.command("fivo.cli.sweep:sweep", name="sweep", help="Reproduce a table or figure of the paper.")
 app.command("fivo.cli.report:report", name="report", help="Write a page, or tables, from sweeps and runs.")
@@ -43,6 +44,9 @@ app.command(
     help="Compare training curves with and without the resampling term of the gradient.",
 )
 app.command("fivo.cli.demo:demo", name="demo", help="Compare ELBO, IWAE and FIVO on Bach's chorales in minutes.")
+app.command(
+    "fivo.cli.completion:install_completion", name="--install-completion", help="Install tab completion for your shell."
+)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

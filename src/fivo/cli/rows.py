@@ -56,7 +56,7 @@ def filter(
 ) -> None:
     """Give the latent state after every row, and what was expected of the row before it was seen."""
     with _Session(run, out, particles, seed) as session:
-        session.finish(session.tables.filter(table, quantiles=_levels(quantiles)))
+        session.finish(session.tables.filter(table, quantiles=levels_of(quantiles)))
 
 
 def smooth(
@@ -70,7 +70,7 @@ def smooth(
 ) -> None:
     """Give the latent state at every row given all rows of its series."""
     with _Session(run, out, particles, seed) as session:
-        session.finish(session.tables.smooth(table, quantiles=_levels(quantiles)))
+        session.finish(session.tables.smooth(table, quantiles=levels_of(quantiles)))
 
 
 def impute(
@@ -91,7 +91,7 @@ def impute(
         Draws of every missing cell.
     """
     with _Session(run, out, particles, seed) as session:
-        session.finish(session.tables.impute(table, quantiles=_levels(quantiles), num_samples=samples))
+        session.finish(session.tables.impute(table, quantiles=levels_of(quantiles), num_samples=samples))
 
 
 def forecast(
@@ -119,7 +119,7 @@ def forecast(
     """
     with _Session(run, out, particles, seed) as session:
         made = session.tables.forecast(
-            table, horizon, quantiles=_levels(quantiles), inputs_from=inputs_from, num_samples=samples
+            table, horizon, quantiles=levels_of(quantiles), inputs_from=inputs_from, num_samples=samples
         )
         session.finish(made.to_frame())
 
@@ -217,7 +217,8 @@ def _show(series: Any, as_json: bool, about: str) -> None:
         screen.print(f"and {series.height - SHOWN:,} others; --json prints all")
 
 
-def _levels(text: str) -> tuple[float, ...]:
+def levels_of(text: str) -> tuple[float, ...]:
+    """The quantiles of an option."""
     from fivo.errors import InputError
 
     try:

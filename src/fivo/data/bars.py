@@ -10,7 +10,16 @@ RATE, FLIP = 0.3, 0.02
 
 
 def bars(num_images: int, *, size: int = 4, seed: int = 0) -> Float[np.ndarray, "image pixel"]:
-    """Images of size x size pixels, flattened: each row and each column is lit at random, then some pixels flip."""
+    """Draw images of bars: each row and each column is lit at random, then some pixels flip.
+
+    Args:
+        num_images: How many.
+        size: Pixels in a row, and in a column.
+        seed: Random seed.
+
+    Returns:
+        Zeros and ones [image, size * size].
+    """
     rng = np.random.default_rng(seed)
     rows, columns = rng.random((2, num_images, size)) < RATE
     lit = rows[:, :, None] | columns[:, None, :]
@@ -18,7 +27,14 @@ def bars(num_images: int, *, size: int = 4, seed: int = 0) -> Float[np.ndarray, 
 
 
 def bars_log_likelihood(images: Float[np.ndarray, "image pixel"]) -> Float[np.ndarray, " image"]:
-    """The exact log p(x) of such images, by adding up all patterns of bars."""
+    """The exact log p(x) of images of bars, by adding up all patterns.
+
+    Args:
+        images: Zeros and ones [image, pixel].
+
+    Returns:
+        log p of every image [image].
+    """
     size = round(images.shape[1] ** 0.5)
     on = np.array(list(itertools.product([False, True], repeat=2 * size)))
     lit = (on[:, :size, None] | on[:, None, size:]).reshape(len(on), -1)

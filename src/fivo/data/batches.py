@@ -10,7 +10,12 @@ from fivo.errors import InputError
 
 
 class Slots(NamedTuple):
-    """Which sequences make a batch, and the length all are padded to; index -1 is an empty slot."""
+    """Which sequences make a batch.
+
+    Args:
+        indices: Of the sequences; -1 is an empty slot.
+        padded_length: The length that all are padded to.
+    """
 
     indices: Int[np.ndarray, " slots"]
     padded_length: int
@@ -19,10 +24,15 @@ class Slots(NamedTuple):
 class Batches:
     """Shuffled batches of sequences of similar length; `batches[k]` is batch `k` of an endless run, for any `k >= 0`.
 
-    An epoch is a new seeded shuffle: all sequences appear exactly once, but for a random few, fewer than `batch_size`,
-    that make no batch. Each bucket of lengths is cut into batches, and what is left over joins the next longer bucket.
-    As nothing but `k` is remembered, a run is continued by going on counting. With fewer sequences than `batch_size`,
-    each batch holds all of them, some repeatedly.
+    An epoch is a new seeded shuffle: all sequences appear exactly once, except for a random few, fewer than
+    `batch_size`, that do not fill a batch. Each bucket of lengths is cut into batches, and what is left over joins the
+    next longer bucket. Since nothing but `k` is remembered, a run is continued by counting on. With fewer sequences
+    than `batch_size`, each batch holds all of them, some repeatedly.
+
+    Args:
+        lengths: Of the sequences.
+        batch_size: Sequences per batch.
+        seed: Random seed of the shuffles.
     """
 
     def __init__(self, lengths: Lengths, batch_size: int, seed: int) -> None:
@@ -52,7 +62,14 @@ class Batches:
         return plan[position]
 
     def waste(self, epochs: int) -> float:
-        """Padded frames over true frames, minus one, in the first epochs."""
+        """How much is padding.
+
+        Args:
+            epochs: How many epochs to look at, from the first.
+
+        Returns:
+            Padded frames over true frames, minus one.
+        """
         plan = [self[k] for k in range(epochs * self.batches_per_epoch)]
         true = sum(int(self.lengths[slots.indices].sum()) for slots in plan)
         return sum(slots.padded_length * self.batch_size for slots in plan) / true - 1
@@ -76,10 +93,17 @@ class Batches:
 
 
 def evaluation_chunks(lengths: Lengths, chunk: int, padded_lengths: tuple[int, ...] | None = None) -> list[Slots]:
-    """Chunks that cover every sequence exactly once; those of a bucket have one shape, of at most `chunk` slots.
+    """Cut sequences into chunks that cover each exactly once.
 
-    The padded lengths do not depend on `chunk`, so neither does what a sequence is padded to. A given `padded_lengths`
-    is extended when a sequence is longer.
+    The padded lengths do not depend on `chunk`, so neither does what a sequence is padded to.
+
+    Args:
+        lengths: Of the sequences.
+        chunk: The most slots that a chunk may have.
+        padded_lengths: The lengths to pad to, extended when a sequence is longer; chosen by default.
+
+    Returns:
+        The chunks; those padded to one length have one shape.
     """
     lengths = checked_lengths(lengths)
     if chunk < 1:

@@ -14,9 +14,14 @@ _TRIAL_EPOCHS = 16
 
 
 def choose_padded_lengths(lengths: Lengths, batch_size: int) -> tuple[int, ...]:
-    """The fewest padded lengths that keep the padding of batches of `batch_size` at 12 % of the frames, ascending.
+    """Choose the fewest padded lengths that keep the padding at 12 % of the frames.
 
-    At most 16: when even those waste more, the ones that waste least.
+    Args:
+        lengths: Of the sequences.
+        batch_size: Sequences per batch.
+
+    Returns:
+        At most 16 lengths, ascending; when even those waste more, the ones that waste least.
     """
     lengths = checked_lengths(lengths)
     choices: dict[tuple[int, ...], float] = {}

@@ -12,7 +12,15 @@ Counts = dict[str, tuple[int, int]]
 
 @dataclasses.dataclass(frozen=True)
 class Listed:
-    """A known set; `path` is `None` when it is not on the search path, `counts` are (sequences, frames) by split."""
+    """A known dataset.
+
+    Args:
+        name: Its name.
+        title: What it holds.
+        path: Where it is; None when it is not on the search path.
+        steps_per_quarter: Time steps per quarter note.
+        counts: (sequences, frames) by split.
+    """
 
     name: str
     title: str
@@ -23,7 +31,15 @@ class Listed:
 
 @dataclasses.dataclass(frozen=True)
 class Checked:
-    """A set that was read completely, or the sentence that says what is wrong with it."""
+    """A dataset that was read completely, or the sentence that says what is wrong with it.
+
+    Args:
+        name: Its name.
+        path: Where it is; None when it was not found.
+        counts: (sequences, frames) by split.
+        fingerprint: A digest of its content.
+        problem: What is wrong, in a sentence; None if nothing is.
+    """
 
     name: str
     path: Path | None
@@ -38,7 +54,14 @@ class Checked:
 
 
 def list_datasets(data_dir: str | Path | None = None) -> list[Listed]:
-    """The known sets and where they are; nothing is read."""
+    """List the known datasets and where they are; nothing is read.
+
+    Args:
+        data_dir: Where to look first.
+
+    Returns:
+        An entry for every known dataset.
+    """
     return [
         Listed(entry.name, entry.title, locate(entry.name, data_dir), entry.steps_per_quarter, dict(entry.counts))
         for entry in KNOWN.values()
@@ -46,7 +69,15 @@ def list_datasets(data_dir: str | Path | None = None) -> list[Listed]:
 
 
 def check(*names: str | Path, data_dir: str | Path | None = None) -> list[Checked]:
-    """Reads sets by name or path and verifies them; without a name, every known set that is present."""
+    """Read datasets completely and verify them.
+
+    Args:
+        names: Names or paths; without any, every known dataset that is present.
+        data_dir: Where to look first.
+
+    Returns:
+        An entry for every dataset.
+    """
     chosen = names or [name for name in KNOWN if locate(name, data_dir) is not None]
     return [_check(name, data_dir) for name in chosen]
 

@@ -114,9 +114,17 @@ class Dataset:
         steps_per_quarter: float | int,
         step_seconds: float | int | None = None,
     ) -> "Dataset":
-        """A pianoroll with `steps_per_quarter` frames to the quarter note, by default at 120 quarters a minute.
+        """Make a dataset of music.
 
-        A sequence is `[T, 88]` of zeros and ones, column `j` being MIDI note `21 + j`; it is kept as uint8.
+        Args:
+            name: What it is called.
+            splits: Sequences by split: arrays `[T, 88]` of zeros and ones, column `j` being MIDI note `21 + j`; they
+                are kept as uint8.
+            steps_per_quarter: Frames per quarter note.
+            step_seconds: How long a frame lasts; by default, 120 quarters a minute.
+
+        Returns:
+            The dataset.
         """
         checked_positive(steps_per_quarter, f"{name}: `steps_per_quarter`")
         if step_seconds is not None:
@@ -132,7 +140,17 @@ class Dataset:
         step_seconds: float | int,
         scaling: Scaling | None = None,
     ) -> "Dataset":
-        """A waveform in frames `[T, D]` of D samples that last `step_seconds`, standardised by `scaling` if given."""
+        """Make a dataset of recordings.
+
+        Args:
+            name: What it is called.
+            splits: Sequences by split: frames `[T, D]` of D samples.
+            step_seconds: How long a frame lasts.
+            scaling: How samples were standardised, if they were.
+
+        Returns:
+            The dataset.
+        """
         checked_positive(step_seconds, f"{name}: `step_seconds`")
         widths = [np.shape(x)[1] for x in splits.get("train", ()) if np.ndim(x) == 2 and np.shape(x)[1]]
         if widths and widths[0] > MOST_COLUMNS:
@@ -177,6 +195,9 @@ class Dataset:
             input_columns: names of the U inputs, by default u0, u1, ...
             standardize: whether real columns, and inputs that are not just 0 and 1, are shifted and scaled to mean 0
                 and deviation 1 over what was observed in train.
+
+        Returns:
+            The dataset.
         """
         from fivo.data.arrays import from_arrays
 
@@ -257,7 +278,14 @@ class Dataset:
         return len(self.columns)
 
     def split(self, name: str) -> Split:
-        """The sequences of a split that must not be empty."""
+        """The sequences of a split; an empty split is refused.
+
+        Args:
+            name: Of the split.
+
+        Returns:
+            The sequences, with their masks and inputs.
+        """
         if name not in self.splits:
             raise InputError(f"{self.name} has no split {name!r:.40}; use one of {', '.join(SPLITS)}.")
         if not len(self.splits[name]):
@@ -265,13 +293,27 @@ class Dataset:
         return self.splits[name]
 
     def lengths(self, split: str) -> Int64[np.ndarray, " _sequences"]:
-        """T of every sequence of a split, with the context that it may have."""
+        """T of every sequence of a split, with the context that it may have.
+
+        Args:
+            split: Its name.
+
+        Returns:
+            The lengths [sequence].
+        """
         if split not in self.splits:
             raise InputError(f"{self.name} has no split {split!r}; use one of {', '.join(SPLITS)}.")
         return self.splits[split].lengths
 
     def scored_lengths(self, split: str) -> Int64[np.ndarray, " _sequences"]:
-        """The steps of every sequence that belong to a split, without the context before them."""
+        """The steps of every sequence that belong to a split, without the context before them.
+
+        Args:
+            split: Its name.
+
+        Returns:
+            The lengths [sequence].
+        """
         return self.split(split).scored_lengths
 
     @property
@@ -280,7 +322,14 @@ class Dataset:
         return any(column.is_scaled for column in self.columns)
 
     def restore(self, values: Shaped[np.ndarray, "*shape dimension"]) -> Float64[np.ndarray, "*shape dimension"]:
-        """Frames on the model's scale as they were measured: x * scale + shift; categories stay symbols."""
+        """Undo the scaling: x * scale + shift. Categories stay symbols.
+
+        Args:
+            values: Frames on the model's scale [..., dim].
+
+        Returns:
+            Frames as they were measured [..., dim].
+        """
         shift, scale = scaling_of(self.columns)
         return np.asarray(values, np.float64) * scale + shift
 
@@ -289,6 +338,12 @@ class Dataset:
 
         The change of variables costs log scale for every scored entry that was observed; of a waveform, the zeros that
         fill up the last frame are scored too.
+
+        Args:
+            split: The split's name.
+
+        Returns:
+            An offset in nats for every sequence [sequence].
         """
         part = self.split(split)
         costs = np.log(scaling_of(self.columns)[1])
@@ -321,7 +376,14 @@ class Dataset:
         return moments(self.splits["train"].sequences, self.splits["train"].masks)[1]
 
     def train_rates(self, index: int) -> Float64[np.ndarray, " _categories"]:
-        """How often each category of a column was observed in train."""
+        """How often each category of a column was observed in train.
+
+        Args:
+            index: The column's position.
+
+        Returns:
+            Shares that sum to one [category].
+        """
         part = self.splits["train"]
         counts = np.zeros(len(self.columns[index].categories))
         for i, sequence in enumerate(part):

@@ -21,6 +21,7 @@ class TableFacts:
         train_mean: Of every column, on the model's scale.
         train_deviation: Of every column.
         rates: Shares of the categories of every category column, by its place.
+        sound: Always None: tables are not sound.
     """
 
     table: TableSchema
@@ -31,7 +32,14 @@ class TableFacts:
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TableFacts":
-        """The facts of a dataset that is of a table."""
+        """The facts of a dataset that was read from a table.
+
+        Args:
+            dataset: The dataset.
+
+        Returns:
+            The facts.
+        """
         if dataset.table is None:
             raise ValueError("the dataset is not of a table")
         places = [place for place, column in enumerate(dataset.columns) if column.kind == "category"]
@@ -54,11 +62,22 @@ class TableFacts:
         return len(self.columns)
 
     def train_rates(self, place: int) -> Float64[np.ndarray, " category"]:
-        """Shares of the categories of a column in train."""
+        """Shares of the categories of a column in train.
+
+        Args:
+            place: The column's position.
+
+        Returns:
+            Shares that sum to one [category].
+        """
         return self.rates[place]
 
     def to_plain(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Take the facts apart.
+
+        Returns:
+            Plain values, as JSON can hold them.
+        """
         return {
             "table": msgspec.to_builtins(self.table),
             "train_mean": self.train_mean.tolist(),
@@ -68,7 +87,14 @@ class TableFacts:
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> "TableFacts":
-        """What `to_plain` took apart."""
+        """Put together what `to_plain` took apart.
+
+        Args:
+            plain: The plain values.
+
+        Returns:
+            The facts.
+        """
         return cls(
             msgspec.convert(plain["table"], TableSchema),
             np.asarray(plain["train_mean"], np.float64),

@@ -20,7 +20,13 @@ _SLACK_BYTES = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Fetched:
-    """Where a set now is; `source` is `None` when it was there already."""
+    """Where a dataset now is.
+
+    Args:
+        name: The dataset.
+        path: The file.
+        source: Where it came from; None when it was there already.
+    """
 
     name: str
     path: Path
@@ -34,11 +40,20 @@ def _silent(done: int, total: int | None) -> None:
 def fetch(
     name: str, source: str | Path | None = None, data_dir: str | Path | None = None, progress: Progress = _silent
 ) -> Fetched:
-    """Brings a known set into `data_dir`, else `$FIVO_DATA`, else the user's cache.
+    """Bring a known dataset into `data_dir`, else `$FIVO_DATA`, else the user's cache.
 
-    `source` is an http(s) address or a local file: the pickle (plain, .xz or .gz) or the .mat. The file appears under
-    its name only after its checksum was verified. An interrupted download continues at the next call. `progress` is
-    called with the bytes so far and in total (`None` when the server does not say).
+    The file appears under its name only after its checksum was verified. An interrupted download continues at the next
+    call.
+
+    Args:
+        name: The dataset.
+        source: An http(s) address or a local file: the pickle (plain, .xz or .gz) or the .mat. By default, where the
+            package knows it to be.
+        data_dir: Where to put it.
+        progress: Called with the bytes so far and in total (None when the server does not say).
+
+    Returns:
+        Where it is now.
     """
     entry = known(name)
     if entry.embedded and source is not None:

@@ -49,7 +49,15 @@ def locate(name: str, data_dir: str | Path | None = None) -> Path | None:
 
 
 def find(name_or_path: str | Path, data_dir: str | Path | None = None) -> Path:
-    """Where a dataset is, by its name or path; nothing of it is read."""
+    """Find a dataset; nothing of it is read.
+
+    Args:
+        name_or_path: A known name, or a path.
+        data_dir: Where to look first.
+
+    Returns:
+        Its path.
+    """
     if str(name_or_path) == timit.NAME:
         return timit.find_timit(data_dir)
     if not _is_name(name_or_path):
@@ -81,16 +89,26 @@ def load(
     rate: int = PAPER_RATE,
     resample: bool = False,
 ) -> Dataset:
-    """A dataset by its registered name, or from a path.
+    """Read a dataset.
 
-    A path is a pickle of note lists (plain, .xz or .gz), an .npz (`fivo.data.npz`), the .mat of a known set, or a
-    folder of MIDI files or of recordings. `steps_per_quarter` says how finely MIDI files are sampled, and how fast a
-    pickle is to be played: by default 2, an eighth note a step. `split_seed` draws the splits of a folder that has no
-    sub-folders for them. Recordings are cut into frames of `frame` samples; they have `rate` samples a second, or get
-    them with `resample`. A folder in TIMIT's layout is split as in the paper.
+    A path is a pickle of note lists (plain, .xz or .gz), an .npz, the .mat of a known set, or a folder of MIDI files or
+    of recordings. A folder in TIMIT's layout is split as in the paper.
 
     Only regular files are read. A link to one counts as one, wherever it leads; links to folders within a folder are
     followed for `train`, `valid` and `test` only. What a dataset becomes in memory is limited (`fivo.data.budget`).
+
+    Args:
+        name_or_path: A known name (see `list_datasets`), or a path.
+        data_dir: Where to look first.
+        steps_per_quarter: How finely MIDI files are sampled, and how fast a pickle is to be played; by default 2, an
+            eighth note per step.
+        split_seed: Random seed for the splits of a folder that has no sub-folders for them.
+        frame: Samples per frame, for recordings.
+        rate: Their sample rate, in Hz.
+        resample: Whether recordings with another rate are converted.
+
+    Returns:
+        The dataset.
     """
     cutting = checked_cutting(frame, rate, resample)
     if steps_per_quarter is not None:

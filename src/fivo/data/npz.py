@@ -41,7 +41,12 @@ _DIRECTORY_ENTRY = b"PK\x01\x02"
 
 
 def save_npz(dataset: Dataset, path: str | Path) -> None:
-    """Writes a dataset for `load`; equal datasets give equal bytes."""
+    """Write a dataset for `load`; equal datasets give equal bytes.
+
+    Args:
+        dataset: The dataset.
+        path: The file.
+    """
     arrays = columns_arrays(dataset) if dataset.sound is None else _sound_arrays(dataset, dataset.sound)
     # Written member by member, because numpy.savez does not promise the same bytes twice.
     with replacing(Path(path)) as file, zipfile.ZipFile(file, "w") as archive:

@@ -12,7 +12,17 @@ from fivo.data.frames import Frames
 def pad(
     sequences: Sequence[Frames], indices: Int[np.ndarray, " batch"], padded_length: int, dtype: DTypeLike = np.float32
 ) -> tuple[Shaped[np.ndarray, "batch time dimension"], Int32[np.ndarray, " batch"]]:
-    """The chosen sequences, filled up with zeros to `padded_length`, and their lengths; index -1 gives length 0."""
+    """Pad chosen sequences with zeros.
+
+    Args:
+        sequences: Arrays [time, dim].
+        indices: Which of them [batch]; -1 is an empty slot.
+        padded_length: The length to pad to.
+        dtype: The number type of the result.
+
+    Returns:
+        The padded sequences [batch, time, dim], and their lengths [batch], 0 for empty slots.
+    """
     observations = np.zeros((len(indices), padded_length, sequences[0].shape[1]), dtype=dtype)
     lengths = np.zeros(len(indices), dtype=np.int32)
     for slot, index in enumerate(indices):

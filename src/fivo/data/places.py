@@ -6,7 +6,14 @@ from pathlib import Path
 
 
 def search_path(data_dir: str | Path | None = None) -> list[Path]:
-    """Where a named set is looked for: `data_dir`, `$FIVO_DATA`, the user's cache."""
+    """Where a named dataset is looked for: `data_dir`, `$FIVO_DATA`, the user's cache.
+
+    Args:
+        data_dir: A folder to look into first.
+
+    Returns:
+        The folders, in order.
+    """
     places = [data_dir, os.environ.get("FIVO_DATA"), cache_dir()]
     return [expanded(place) for place in places if place]
 

@@ -20,7 +20,12 @@ QUARTERS_PER_SECOND = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """How a waveform was standardised: (sample - mean) / deviation, in the unit of 16-bit samples."""
+    """How a waveform was standardised: (sample - mean) / deviation, in the unit of 16-bit samples.
+
+    Args:
+        mean: Of the training samples.
+        deviation: Of the training samples, positive.
+    """
 
     mean: float
     deviation: float
@@ -33,14 +38,28 @@ class Scaling:
             )
 
     def standardise(self, samples: Shaped[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
-        """In single precision, like the paper's frames."""
+        """Standardise samples, in single precision like the paper's frames.
+
+        Args:
+            samples: 16-bit samples of any shape.
+
+        Returns:
+            Standardised values of the same shape.
+        """
         values = samples.astype(np.float32)
         values -= np.float32(self.mean)
         values /= np.float32(self.deviation)
         return values
 
     def restore(self, values: Shaped[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
-        """The samples of standardised values."""
+        """Undo `standardise`.
+
+        Args:
+            values: Standardised values of any shape.
+
+        Returns:
+            Samples of the same shape.
+        """
         return values.astype(np.float32) * np.float32(self.deviation) + np.float32(self.mean)
 
 

@@ -12,7 +12,15 @@ from fivo.settings import OPTIONS
 
 
 def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[PlannedRun, ...]:
-    """The runs that have one of the values given for every key that was given; keys may be repeated."""
+    """Choose some runs of an experiment.
+
+    Args:
+        experiment: The experiment.
+        only: `KEY=VALUE` pairs; a run is chosen if it has one of the values given for every key that was given.
+
+    Returns:
+        The runs, in the experiment's order; choosing none is refused.
+    """
     wanted: dict[str, list[str]] = {}
     for pair in only:
         key, equals, value = pair.partition("=")
@@ -35,7 +43,13 @@ def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[Plann
 
 
 def check_data(runs: Sequence[PlannedRun], out: str | Path, data_dir: str | Path | None = None) -> None:
-    """Refuse to start where the data of a run that is not trained yet is missing on this machine."""
+    """Refuse to start where the data of a run that is not trained yet is missing on this machine.
+
+    Args:
+        runs: The runs.
+        out: The directory that they are in.
+        data_dir: Where to look for datasets first.
+    """
     for dataset in dict.fromkeys(
         run.settings.data.dataset for run in runs if not is_trained(Path(out) / run.slug, run)
     ):

@@ -34,7 +34,14 @@ def default_workers() -> int:
 
 @contextmanager
 def local_executor(workers: int) -> Iterator[Executor]:
-    """Threads that each start one process at a time, pinned to its own cores."""
+    """Threads that each start one process at a time, pinned to cores of its own.
+
+    Args:
+        workers: How many.
+
+    Yields:
+        The executor for `sweep`.
+    """
     if workers < 1:
         raise InputError(f"got --workers {workers} where at least 1 was expected.")
     free: SimpleQueue[list[int]] = SimpleQueue()
@@ -47,7 +54,14 @@ def local_executor(workers: int) -> Iterator[Executor]:
 
 @contextmanager
 def cluster_executor(address: str) -> Iterator[Executor]:
-    """The workers of a Dask scheduler; run directories must be on a path that all of them see."""
+    """The workers of a Dask scheduler; run directories must be on a path that all of them see.
+
+    Args:
+        address: Of the scheduler, such as tcp://host:8786.
+
+    Yields:
+        The executor for `sweep`.
+    """
     distributed = require("distributed", "A sweep on a cluster")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, name="fivo sweep")

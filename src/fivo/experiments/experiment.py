@@ -90,7 +90,13 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 @dataclasses.dataclass(frozen=True)
 class PlannedRun:
-    """A point of the grid: its directory's name, its settings, and the cell of the table that it belongs to."""
+    """A point of the grid.
+
+    Args:
+        slug: The name of the run's directory.
+        settings: Its settings.
+        cell: Keys and values of the cell of the table that it belongs to.
+    """
 
     slug: str
     settings: Settings
@@ -107,12 +113,17 @@ class PlannedRun:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A checked document and the runs of its grid, in its order."""
+    """A checked experiment file and the runs of its grid.
+
+    Args:
+        document: What the file says.
+        runs: The runs, in the file's order.
+        keys: What tells cells apart: the keys of the grid without those selected or averaged over.
+    """
 
     document: Document
     runs: tuple[PlannedRun, ...]
     keys: tuple[str, ...]
-    """What tells cells apart: the keys of the grid without those selected or averaged over."""
 
     @property
     def directory(self) -> str:
@@ -121,7 +132,14 @@ class Experiment:
 
 
 def read_experiment(name_or_path: str | Path) -> Experiment:
-    """The experiment of a TOML file, or one of the paper by its name, such as table1."""
+    """Read an experiment.
+
+    Args:
+        name_or_path: A TOML file, or the name of one that comes with the package, such as table1.
+
+    Returns:
+        The experiment; mistakes in the file are refused in one sentence.
+    """
     path = find_experiment(name_or_path)
     return make_experiment(read_toml(path), str(name_or_path))
 

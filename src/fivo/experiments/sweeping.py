@@ -46,10 +46,22 @@ def sweep(
     data_dir: str | Path | None = None,
     report: Callable[[Status], None] = lambda status: None,
 ) -> Finished:
-    """Run what is missing of an experiment, or of some of its runs, into directories under `out`.
+    """Run what is missing of an experiment, or of some of its runs.
 
-    Killed at any instant and started again it goes on, and ends in the same results. A job that crashes is started once
-    more, from its checkpoint; `capacity` is how many are given to the executor at once, by default all.
+    Killed at any instant and started again it continues, and ends in the same results. A job that crashes is started
+    once more, from its checkpoint.
+
+    Args:
+        experiment: The experiment.
+        out: The directory for the runs.
+        executor: Where jobs run: `local_executor`, `cluster_executor`, or any other of `concurrent.futures`.
+        runs: Some of the experiment's runs; all by default.
+        capacity: How many jobs are given to the executor at once; all by default.
+        data_dir: Where to look for datasets first.
+        report: Called about once a second with how far the runs are.
+
+    Returns:
+        The summary that a report reads, and a sentence for every job that failed.
     """
     out = Path(out).absolute()
     with Lease(out) as lease:

@@ -16,7 +16,15 @@ OPTIMISTIC = "the maximum over ELBO, IWAE and FIVO, chosen on this split: optimi
 
 
 def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
-    """Everything that a report says about an experiment, from the files under `out`."""
+    """Gather everything that a report says about an experiment.
+
+    Args:
+        experiment: The experiment.
+        out: The directory of its runs.
+
+    Returns:
+        A `fivo.runs.Summary` as plain values.
+    """
     document = experiment.document
     evaluation = document.evaluation
     cells = []

@@ -40,11 +40,14 @@ SCORES = tuple(name for name, kind in GRADIENTS.items() if issubclass(kind, Scor
 
 
 def get_gradient(gradient: str | Gradient, baseline: str | Baseline = "none") -> Gradient:
-    """The gradient of a name, with a baseline where it has a score term.
+    """Look up a gradient estimator.
 
     Args:
         gradient: a name among `GRADIENTS`, or a `Gradient`, which is returned as it is.
         baseline: a name or a `Baseline`, for gradients with a score term.
+
+    Returns:
+        The gradient.
     """
     if isinstance(gradient, Gradient):
         return gradient
@@ -57,8 +60,8 @@ def get_gradient(gradient: str | Gradient, baseline: str | Baseline = "none") ->
         return GRADIENTS[gradient](baseline=chosen)  # pyright: ignore[reportCallIssue]
     if not isinstance(chosen, NoBaseline):
         raise InputError(
-            f"got baseline={baseline!r} with the {gradient} gradient, which has no score term to take one from; drop "
-            f"it, or choose {', '.join(SCORES)}."
+            f"a baseline must come with a gradient that has a score term ({', '.join(SCORES)}), got {baseline!r:.60} "
+            f"with the {gradient} gradient."
         )
     return GRADIENTS[gradient]()
 

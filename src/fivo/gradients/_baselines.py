@@ -16,6 +16,12 @@ class Signals(eqx.Module):
 
     `future[t]` is log p̂ of step `t` and all later ones. A latent of step t is followed by `future[t]`, an ancestor
     drawn after it by `future[t + 1]`; `steps_left` counts accordingly.
+
+    Args:
+        future: log p̂ of each step and all later ones [batch, time].
+        resampled: whether particles were resampled after each step [batch, time].
+        log_weights: normalised log-weights before resampling [batch, time, particle].
+        lengths: of the sequences [batch].
     """
 
     future: Float[Array, "batch time"]
@@ -25,7 +31,15 @@ class Signals(eqx.Module):
 
     @classmethod
     def of(cls, result: FilterResult, lengths: Int[Array, " batch"]) -> "Signals":
-        """The signals of a run; one that is not finite teaches nothing and is zero."""
+        """The signals of a run; one that is not finite teaches nothing and is zero.
+
+        Args:
+            result: what the filter returned, with its record of log-weights.
+            lengths: of the sequences [batch].
+
+        Returns:
+            The signals, hidden from derivatives.
+        """
         future = from_here(lax.stop_gradient(result.log_increments))
         future = jnp.where(jnp.isfinite(future), future, 0)
         return cls(future, result.resampled, lax.stop_gradient(result.record("log_weights")), lengths)
@@ -38,7 +52,7 @@ class Signals(eqx.Module):
 
 
 class Baseline(eqx.Module):
-    """Learning signals less what could be known without the draw, [batch, time, 1 or particle]."""
+    """Learning signals minus what could be known without the draw. Subclass it for a baseline of your own."""
 
     @property
     def num_filters(self) -> int:
@@ -46,15 +60,37 @@ class Baseline(eqx.Module):
         return 1
 
     def latents(self, signals: Signals) -> Float[Array, "batch time draw"]:
-        """For latents, one draw per particle."""
+        """Learning signals for the latents of every step.
+
+        Args:
+            signals: what follows the draws.
+
+        Returns:
+            Signals minus the baseline [batch, time, 1 or particle].
+        """
         raise NotImplementedError
 
     def ancestors(self, signals: Signals) -> Float[Array, "batch time draw"]:
-        """For the ancestors drawn after each step."""
+        """Learning signals for the ancestors drawn after every step.
+
+        Args:
+            signals: what follows the draws.
+
+        Returns:
+            Signals minus the baseline [batch, time, 1 or particle].
+        """
         raise NotImplementedError
 
     def learn(self, log_increments: Float[Array, "batch time"], lengths: Int[Array, " batch"]) -> "Baseline":
-        """The baseline for the next run."""
+        """Take in a run, for baselines with a memory.
+
+        Args:
+            log_increments: log p̂_t of every step [batch, time].
+            lengths: of the sequences [batch].
+
+        Returns:
+            The baseline for the next run.
+        """
         return self
 
 
@@ -73,9 +109,14 @@ def _number(value: ArrayLike) -> Float[Array, ""]:
 
 
 class MovingAverage(Baseline):
-    """The paper's: linear in the number of timesteps left, its slope a moving average over earlier runs.
+    """The paper's baseline: linear in the number of timesteps left, its slope a moving average over earlier runs.
 
     `learn` returns the baseline for the next run; the training loop calls it.
+
+    Args:
+        slope: log p̂ per remaining step, as learned so far.
+        runs: how many runs it has learned from.
+        decay: how much of the slope is kept from run to run, once there were many.
     """
 
     slope: Float[Array, ""] = eqx.field(converter=_number, default=0.0)
@@ -89,7 +130,15 @@ class MovingAverage(Baseline):
         return next_step(self.latents(signals))
 
     def learn(self, log_increments: Float[Array, "batch time"], lengths: Int[Array, " batch"]) -> "MovingAverage":
-        """The first runs count alike, later ones decay; one that is not finite teaches nothing."""
+        """The first runs count alike and later ones decay; one that is not finite teaches nothing.
+
+        Args:
+            log_increments: log p̂_t of every step [batch, time].
+            lengths: of the sequences [batch].
+
+        Returns:
+            The baseline for the next run.
+        """
         steps = lengths.astype(log_increments.dtype)
         # Σ_t of what follows step t, by Σ_t of the steps that follow it: the slope of the signals over all steps.
         observed = jnp.sum(from_here(log_increments)) / jnp.sum(steps * (steps + 1) / 2)
@@ -100,13 +149,17 @@ class MovingAverage(Baseline):
 
 
 class OtherFilters(Baseline):
-    """The average signal of the other filters, out of several independent ones that run on every sequence."""
+    """The average signal of the other filters, out of several independent ones that run on every sequence.
+
+    Args:
+        copies: filters per sequence, at least two.
+    """
 
     copies: int = eqx.field(static=True, default=2)
 
     def __check_init__(self) -> None:
         if self.copies < 2:
-            raise InputError(f"got OtherFilters({self.copies}) where at least two were expected: one is left out.")
+            raise InputError(f"OtherFilters must be given at least two copies, got {self.copies!r:.60}.")
 
     @property
     def num_filters(self) -> int:
@@ -129,14 +182,28 @@ class OtherParticles(Baseline):
     """
 
     def latents(self, signals: Signals) -> Float[Array, "batch time particle"]:
-        """A latent is followed by the rest of its interval; its particle entered the step with the weight v."""
+        """A latent is followed by the rest of its interval; its particle entered the step with the weight v.
+
+        Args:
+            signals: what follows the draws.
+
+        Returns:
+            Signals minus the baseline [batch, time, particle].
+        """
         fresh = jnp.concatenate([jnp.ones_like(signals.resampled[:, :1]), signals.resampled[:, :-1]], axis=1)
         before = jnp.concatenate([signals.log_weights[:, :1], signals.log_weights[:, :-1]], axis=1)
         uniform = jnp.full_like(before, -jnp.log(before.shape[-1]))
         return self._signal(signals, jnp.where(fresh[..., None], uniform, before))
 
     def ancestors(self, signals: Signals) -> Float[Array, "batch time particle"]:
-        """An ancestor is followed by the whole of the next interval, entered with equal weights."""
+        """An ancestor is followed by the whole of the next interval, entered with equal weights.
+
+        Args:
+            signals: what follows the draws.
+
+        Returns:
+            Signals minus the baseline [batch, time, particle].
+        """
         uniform = jnp.full_like(signals.log_weights, -jnp.log(signals.log_weights.shape[-1]))
         return next_step(self._signal(signals, uniform))
 
@@ -170,9 +237,16 @@ BASELINES: dict[str, type[Baseline]] = {
 
 
 def get_baseline(baseline: str | Baseline) -> Baseline:
-    """The baseline of a name, or the given one itself."""
+    """Look up a baseline.
+
+    Args:
+        baseline: "none", "moving-average", "filters" or "particles", or a `Baseline`.
+
+    Returns:
+        The baseline of that name, or the given one itself.
+    """
     if isinstance(baseline, Baseline):
         return baseline
     if baseline not in BASELINES:
-        raise InputError(f"got baseline={baseline!r} where one of {', '.join(BASELINES)} was expected.")
+        raise InputError(f"baseline must be one of {', '.join(BASELINES)}, got {baseline!r:.60}.")
     return BASELINES[baseline]()

@@ -15,4 +15,8 @@ class Pathwise(Gradient):
     name: ClassVar[str] = "pathwise"
 
     def check(self, pf: ParticleFilter) -> None:
-        """Goes with every filter."""
+        """Goes with every filter.
+
+        Args:
+            pf: the filter.
+        """

@@ -45,8 +45,8 @@ class Score(Gradient):
             law_of(pf.scheme)
         if not self.of_latents and not pf.resamples:
             raise InputError(
-                f"got the {self.name} gradient for a bound that never resamples; use gradient='pathwise', or "
-                "'latent-score' for discrete latents."
+                f"the {self.name} gradient must have a bound that resamples, got one that never does; use "
+                "gradient='pathwise', or 'latent-score' for discrete latents."
             )
         if isinstance(self.baseline, OtherParticles):
             _check_particles(pf, self.of_ancestors)
@@ -57,7 +57,16 @@ class Score(Gradient):
     def surrogate(
         self, pf: ParticleFilter, result: FilterResult, lengths: Int[Array, " batch"]
     ) -> Float[Array, " batch"]:
-        """Σ over draws of (signal - baseline) log-probability, whose derivative is the score term."""
+        """Σ over draws of (signal - baseline) times log-probability, whose derivative is the score term.
+
+        Args:
+            pf: the filter.
+            result: what it found.
+            lengths: of the sequences [batch].
+
+        Returns:
+            The term [batch].
+        """
         signals = Signals.of(result, lengths)
         total = jnp.zeros_like(result.log_evidence)
         if result.log_proposal is not None:
@@ -185,10 +194,10 @@ def _weighted_sum(
 def _check_particles(pf: ParticleFilter, of_ancestors: bool) -> None:
     if pf.num_particles < 2:
         raise InputError(
-            "got the particles baseline with one particle, where there is no other; use more, or baseline='filters'."
+            "the particles baseline must have at least two particles, got one; use more, or baseline='filters'."
         )
     if of_ancestors and pf.resamples and pf.scheme is systematic:
         raise InputError(
-            "got the particles baseline with systematic resampling, whose ancestors all depend on one draw; use "
-            "multinomial or stratified resampling, or baseline='filters'."
+            "the particles baseline must have multinomial or stratified resampling, got systematic, whose ancestors "
+            "all depend on one draw; change it, or use baseline='filters'."
         )

@@ -26,7 +26,7 @@ class StopGradientResampling(Gradient):
         super().check(pf)
         if not pf.resamples:
             raise InputError(
-                "got the stop-gradient gradient for a bound that never resamples, where there is nothing to stop; use "
+                "the stop-gradient gradient must have a bound that resamples, got one that never does; use "
                 "gradient='pathwise'."
             )
 

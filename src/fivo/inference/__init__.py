@@ -4,6 +4,7 @@ from fivo.inference.accuracy import crps
 from fivo.inference.anomalies import Calibration
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
+from fivo.inference.exporting import export_model
 from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import Draws, forecast_rows
 from fivo.inference.forecasts import Forecast
@@ -37,6 +38,7 @@ __all__ = [
     "diagnose",
     "diagnose_model",
     "evaluate",
+    "export_model",
     "filter_of",
     "filter_rows",
     "forecast_rows",

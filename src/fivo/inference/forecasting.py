@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Key, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Key, PyTree, Shaped
 
 from fivo.batch import Batch, Sequence, as_batch, over_sequences
 from fivo.distributions import weight_dtype
@@ -75,15 +75,26 @@ def forecast_rows(
             f"{np.shape(inputs)}."
         )
     future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
-    keys = sequence_keys(key, count)
-    pf = ParticleFilter(num_particles, "systematic")
-    filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
-    seen = pf(model, batch, key=filter_keys)
-    dead = ~np.asarray(seen.alive)
+    samples, alive = draw_rows(model, batch, horizon, future, sequence_keys(key, count), num_samples, num_particles)
+    dead = ~np.asarray(alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
-    samples = _continue(model, batch, seen.particles, future, draw_keys, horizon, num_samples)
     return Draws(np.asarray(samples))
+
+
+def draw_rows(
+    model: SequenceModel,
+    batch: Batch,
+    horizon: int,
+    future: Float[Array, "batch horizon input"] | None,
+    keys: Key[Array, " batch"],
+    num_samples: int,
+    num_particles: int,
+) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
+    """The draws of `forecast_rows` as a function that JAX can trace, and which sequences are possible at all."""
+    filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
+    seen = ParticleFilter(num_particles, "systematic")(model, batch, key=filter_keys)
+    return _continue(model, batch, seen.particles, future, draw_keys, horizon, num_samples), seen.alive
 
 
 @eqx.filter_jit

@@ -14,25 +14,33 @@ from fivo.batch import Sequence, as_batch
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
 from fivo.models._contract import SequenceModel, check_streams
-from fivo.models._extend import inspect_step
-from fivo.models._simulate import simulate
+from fivo.models._extend import Frame, inspect_step
+from fivo.models._simulate import Simulation, simulate
 from fivo.models._trajectories import densities, draw, read
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one check."""
+    """The outcome of one check.
+
+    Args:
+        name: what must hold.
+        ok: whether it does.
+        detail: what was found where it does not hold, or why the check was left out.
+    """
 
     name: str
-    """What must hold."""
     ok: bool
     detail: str = ""
-    """What was found where it does not hold, or why the check was left out."""
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check_model` found; print it to read it."""
+    """What `check_model` found; print it to read it.
+
+    Args:
+        findings: the outcome of every check.
+    """
 
     findings: tuple[Finding, ...]
 
@@ -113,13 +121,13 @@ def _values(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> st
 def _one_frame_at_a_time(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> str | None:
     check_streams(model)
     for shown in _with_and_without_gaps(model, sequence):
-        frames = read(model, shown).frames
+        frames = _frames(model, shown)
         memory = model.begin()
         for t in range(shown.observations.shape[0]):
             u = None if shown.inputs is None else shown.inputs[t]
-            _agree(model.context_next(memory, u), _at(frames.context, t), f"context_next and encode, step {t + 1}")
             mask = None if shown.mask is None else shown.mask[t]
-            evidence, history, memory = model.encode_next(memory, frames.x[t], mask, u)
+            context, (evidence, history, memory) = _next(model, memory, frames.x[t], mask, u)
+            _agree(context, _at(frames.context, t), f"context_next and encode, step {t + 1}")
             _agree(history, _at(frames.history, t), f"the history of encode_next and encode, step {t + 1}")
             if model.causal:
                 _agree(evidence, _at(frames.evidence, t), f"the evidence of encode_next and encode, step {t + 1}")
@@ -130,7 +138,7 @@ def _causality(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) ->
     time = sequence.observations.shape[0]
     if time < 2:
         return "left out: the example has one step"
-    frames = read(model, sequence).frames
+    frames = _frames(model, sequence)
     x = sequence.observations
     other = jnp.where(x > 0, x - 1, x + 1)  # differs in every entry; ones and zeros stay ones and zeros
     for t in range(time):
@@ -138,8 +146,7 @@ def _causality(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) ->
         inputs = sequence.inputs
         after = None if inputs is None else jnp.where(jnp.arange(time)[:, None] > t, inputs + 1, inputs)
         mask = None if sequence.mask is None else jnp.where(later, ~sequence.mask, sequence.mask)
-        changed = read(model, Sequence(jnp.where(later, other, x), sequence.length, mask, after))
-        now = changed.frames
+        now = _frames(model, Sequence(jnp.where(later, other, x), sequence.length, mask, after))
         said = f"changing x from step {t + 1} on must leave the {{}} of earlier steps as they are"
         _agree(_upto(now.context, t + 1), _upto(frames.context, t + 1), said.format("contexts"))
         _agree(_upto(now.history, t), _upto(frames.history, t), said.format("histories"))
@@ -187,11 +194,11 @@ def _gradient(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> 
 
 
 def _simulations(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> str | None:
-    drawn = simulate(model, sequence.observations.shape[0], key=key, inputs=sequence.inputs)
+    drawn = _simulate(model, sequence.observations.shape[0], sequence.inputs, key)
     if drawn.observations.shape != sequence.observations.shape:
         wanted, got = sequence.observations.shape, drawn.observations.shape
         raise _Broken(f"what is drawn must be shaped like the example, {wanted}, got {got}.")
-    score = model.log_joint(drawn.latents, drawn.observations, inputs=sequence.inputs)
+    score = _log_joint(model, drawn.latents, drawn.observations, sequence.inputs)
     if not bool(jnp.isfinite(score)):
         raise _Broken(f"what the model draws must have a finite log p(x, z) under it, got {score}.")
     return None
@@ -208,14 +215,38 @@ CHECKS: dict[str, Callable[[SequenceModel, Sequence, Key[Array, ""]], str | None
 }
 
 
+# Compiled once for every kind of model and shape, not once for every step and check.
+
+
+@eqx.filter_jit
+def _frames(model: SequenceModel, sequence: Sequence) -> Frame:
+    return read(model, sequence).frames
+
+
+@eqx.filter_jit
+def _next(model: SequenceModel, memory: PyTree, x: Array, mask: Array | None, inputs: Array | None) -> PyTree:
+    """context_t, then what `encode_next` makes of x_t."""
+    return model.context_next(memory, inputs), model.encode_next(memory, x, mask, inputs)
+
+
+@eqx.filter_jit
 def _log_weight(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> Float[Array, ""]:
     """log p(x, z) - log q(z | x) of one draw from q."""
     reading = read(model, sequence)
     return densities(model, reading, draw(model, reading, key=key)).log_weight
 
 
-def _value_and_gradient(model: SequenceModel, sequence: Sequence, key: Key[Array, ""]) -> tuple[Array, PyTree]:
-    return eqx.filter_jit(eqx.filter_value_and_grad(_log_weight))(model, sequence, key)
+_value_and_gradient = eqx.filter_jit(eqx.filter_value_and_grad(_log_weight))
+
+
+@eqx.filter_jit
+def _simulate(model: SequenceModel, num_steps: int, inputs: Array | None, key: Key[Array, ""]) -> Simulation:
+    return simulate(model, num_steps, key=key, inputs=inputs)
+
+
+@eqx.filter_jit
+def _log_joint(model: SequenceModel, latents: PyTree, x: Array, inputs: Array | None) -> Float[Array, ""]:
+    return model.log_joint(latents, x, inputs=inputs)
 
 
 def _with_and_without_gaps(model: SequenceModel, sequence: Sequence) -> Iterator[Sequence]:

@@ -18,13 +18,24 @@ class Scale(NamedTuple):
 
 
 class Covariance(eqx.Module):
-    """A covariance matrix L Lᵀ as free parameters: the entries of L below its diagonal, and the logs of those on it."""
+    """A covariance matrix L Lᵀ as free parameters, whatever values an optimizer gives them.
+
+    Args:
+        free: the entries of L below its diagonal, and the logs of those on it [n, n].
+    """
 
     free: Float[Array, "n n"]
 
     @classmethod
     def of(cls, matrix: Float[Array, "n n"]) -> "Covariance":
-        """The parameters of a positive definite matrix."""
+        """The parameters of a covariance matrix.
+
+        Args:
+            matrix: a positive definite matrix [n, n].
+
+        Returns:
+            Its parameters.
+        """
         scale_tril = jnp.linalg.cholesky(matrix)
         return cls(jnp.tril(scale_tril, -1) + jnp.diag(jnp.log(jnp.diagonal(scale_tril))))
 

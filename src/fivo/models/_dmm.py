@@ -124,7 +124,7 @@ class DMM(SequenceModel):
         evidence = self._proposal_drive(features, sequence.inputs)
         if self.backward is not None:
             drives = self.backward.gates.first(*_with(features, sequence.inputs))
-            active = jnp.arange(len(features)) < sequence.length
+            active = jnp.arange(features.shape[0]) < sequence.length
             evidence = evidence + self.proposal_network.hidden.part(2, self.backward.backward(drives, active))
         return sequence.inputs, evidence, None
 

@@ -49,11 +49,26 @@ class Emission(eqx.Module):
     def features(
         self, x: Shaped[Array, "*time dim"], mask: Bool[Array, "*time dim"] | None
     ) -> Float[Array, "*time features"]:
-        """What the networks read of frames: centred, with zeros for what is missing."""
+        """What the networks read of frames: centred, with zeros for what is missing.
+
+        Args:
+            x: frames [..., dim].
+            mask: [..., dim], true where an entry was observed; None where all were.
+
+        Returns:
+            Numbers for the networks [..., features].
+        """
 
     @abstractmethod
     def __call__(self, outputs: Float[Array, " outputs"]) -> dist.Distribution:
-        """g_t(x_t | ...) from the network's outputs."""
+        """g_t(x_t | ...) from the network's outputs.
+
+        Args:
+            outputs: of the emission network [num_outputs].
+
+        Returns:
+            The distribution of a frame, one factor per entry.
+        """
 
 
 class _Centred(Emission):

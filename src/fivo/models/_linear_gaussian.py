@@ -261,7 +261,7 @@ class LinearGaussian(SequenceModel):
             return x
         return x - inputs @ self.emission_input_matrix.T
 
-    def _drift(self, inputs: Float[Array, "time input"] | None, time: int) -> Float[Array, "time state"]:
+    def _drift(self, inputs: Float[Array, "time input"] | None, time: Any) -> Float[Array, "time state"]:
         """B u."""
         if self.input_matrix is None or inputs is None:
             return jnp.zeros((time, self.initial_mean.shape[0]), self.initial_mean.dtype)

@@ -15,14 +15,24 @@ from fivo.models._trajectories import over_time
 
 
 class Generator(NamedTuple):
-    """Where a simulation stands after some frames: everything that the next one depends on."""
+    """Where a simulation stands after some frames: everything that the next one depends on.
+
+    Args:
+        state: h_t.
+        memory: of the frames so far, as `encode_next` returns it.
+    """
 
     state: PyTree
     memory: PyTree
 
 
 class Simulation(NamedTuple):
-    """Latents z [time, ...] and observations x [time, dim] of one simulated sequence."""
+    """A simulated sequence.
+
+    Args:
+        latents: z_1:T [time, ...].
+        observations: x_1:T [time, dim].
+    """
 
     latents: PyTree
     observations: Shaped[Array, "time dim"]

@@ -92,7 +92,7 @@ class SRNN(SequenceModel):
         evidence = self._proposal_drive(hidden, features, sequence.inputs)
         if self.backward is not None:
             gates = self.backward.gates
-            active = jnp.arange(len(features)) < sequence.length
+            active = jnp.arange(features.shape[0]) < sequence.length
             drives = gates.biased(gates.part(0, hidden) + gates.part(1, features))
             evidence = evidence + self.proposal_network.hidden.part(3, self.backward.backward(drives, active))
         return self._context(hidden, sequence.inputs), evidence, None

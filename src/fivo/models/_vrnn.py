@@ -87,7 +87,7 @@ class VRNN(SequenceModel):
         evidence = self._proposal_drive(features, sequence.inputs)
         if self.backward is not None:
             gates = self.backward.gates
-            active = jnp.arange(len(features)) < sequence.length
+            active = jnp.arange(features.shape[0]) < sequence.length
             future = self.backward.backward(gates.biased(gates.part(0, features)), active)
             evidence = evidence + self.proposal_network.hidden.part(2, future)
         return self._input_drive(sequence.inputs), evidence, self._drive(features, sequence.inputs)

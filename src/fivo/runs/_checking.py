@@ -21,13 +21,17 @@ AGAIN = "run the same `fivo fit` command again, which makes it anew"
 
 
 class FileStatus(msgspec.Struct, frozen=True):
-    """A file of a run."""
+    """What became of a file of a run.
+
+    Args:
+        file: Its path within the run's directory.
+        status: "good", "bad", "missing", or "unchecked" for what no program reads, such as a plot.
+        problem: What is wrong, in a sentence; None if nothing is.
+    """
 
     file: str
     status: Literal["good", "bad", "missing", "unchecked"]
-    """`unchecked` is what was not made to be read by a program, such as a plot."""
     problem: str | None = None
-    """What is wrong, in a sentence."""
 
 
 def check_run(path: str | os.PathLike) -> list[FileStatus]:

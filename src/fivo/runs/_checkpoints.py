@@ -23,7 +23,12 @@ logger = logging.getLogger(__name__)
 
 
 class Best(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The step that was best on validation, and its bound there."""
+    """The step that was best on validation.
+
+    Args:
+        step: The step.
+        validation: Its bound on validation, in nats per timestep.
+    """
 
     KIND: ClassVar[str] = "best"
 
@@ -32,7 +37,17 @@ class Best(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a run stands: everything but the arrays that its future depends on, and what it has cost."""
+    """Where a run stands: everything but the arrays that its future depends on, and what it has cost.
+
+    Args:
+        step: Optimizer steps taken.
+        best_step: The step that was best on validation.
+        best_validation: Its bound there; None before the first validation.
+        seconds: Time spent training.
+        compilations: Programs compiled.
+        unlogged: Metrics of the steps since the last line, where a run was paused between two lines.
+        ended: The number of steps that were asked for when a callback ended training; 0 if none did.
+    """
 
     KIND: ClassVar[str] = "latest"
 
@@ -42,9 +57,7 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
     compilations: Count = 0
     unlogged: tuple[dict[str, float], ...] = ()
-    """Metrics of the steps since the last line, where a run was paused between two lines."""
     ended: Count = 0
-    """The number of steps that were asked for when a callback ended training; 0 if none did."""
 
     @property
     def logged_step(self) -> int:

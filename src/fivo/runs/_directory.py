@@ -34,7 +34,11 @@ AnyDirectory = TypeVar("AnyDirectory", bound="RunDirectory")
 
 
 class RunDirectory:
-    """The files of a run, each read once it is seen to be whole; hold it as a context manager to write."""
+    """The files of a run, each read once it is seen to be whole; hold it as a context manager to write.
+
+    Args:
+        path: The directory; it need not exist yet.
+    """
 
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = Path(path)
@@ -48,26 +52,35 @@ class RunDirectory:
 
     @property
     def config_path(self) -> Path:
+        """The settings."""
         return self.path / CONFIG
 
     @property
     def metrics_path(self) -> Path:
+        """One line for every step that was logged."""
         return self.path / "metrics.jsonl"
 
     @property
     def latest(self) -> Path:
+        """The checkpoint to continue from."""
         return self.checkpoints.latest
 
     @property
     def previous(self) -> Path:
+        """The checkpoint before the latest."""
         return self.checkpoints.previous
 
     @property
     def best(self) -> Path:
+        """The parameters that were best on validation."""
         return self.checkpoints.best
 
     def exists(self) -> bool:
-        """Whether a run was ever started here."""
+        """Whether a run was ever started here.
+
+        Returns:
+            True if the directory holds settings.
+        """
         return self.config_path.exists()
 
     @property
@@ -76,34 +89,65 @@ class RunDirectory:
         return self.identity().run if self.exists() else self._new_id
 
     def identity(self) -> Identity:
-        """The run's id, and the steps at which its settings were changed."""
+        """Read what tells this run from others.
+
+        Returns:
+            The run's id, and the steps at which its settings were changed.
+        """
         return self._settings()[1]
 
     def settings(self) -> dict[str, Any]:
-        """The settings of the run, as plain values."""
+        """Read the settings of the run.
+
+        Returns:
+            The settings in their sections, as plain values.
+        """
         return self._settings()[0]
 
     def provenance(self) -> Provenance:
-        """Versions and the dataset's fingerprint."""
+        """Read what trained the run.
+
+        Returns:
+            Versions and the dataset's fingerprint.
+        """
         return self.read(Provenance)
 
     def result(self) -> Result:
-        """What training ended with."""
+        """Read what training ended with.
+
+        Returns:
+            The result; a run that has not ended has none, which is an `InputError`.
+        """
         return self.read(Result)
 
     def evaluations(self) -> Evaluations:
-        """The scores that a sweep has made."""
+        """Read the scores that a sweep has made.
+
+        Returns:
+            The scores by split.
+        """
         return self.read(Evaluations)
 
     def read(self, kind: type[AnyRecord]) -> AnyRecord:
-        """A record of this run."""
+        """Read a record of this run; one that is missing, damaged or of another run is refused.
+
+        Args:
+            kind: The class of the record, such as `Result`.
+
+        Returns:
+            The record.
+        """
         path = self.path / kind.FILE
         if not path.exists():
             raise InputError(f"{str(self.path)!r} has no {kind.FILE}; {kind.REMEDY}.")
         return read_record(path, kind, run=self.id)
 
     def metrics(self) -> list[Row]:
-        """All good lines of the metrics; what is lost is said."""
+        """Read the metrics; a warning says what was lost, if anything was.
+
+        Returns:
+            All good lines.
+        """
         lines = read_lines(self.metrics_path)
         lost = lines.lost(self._steps())
         if lost is not None:
@@ -111,46 +155,85 @@ class RunDirectory:
         return lines.rows
 
     def progress(self) -> Progress | None:
-        """Where training stands; None before the first checkpoint."""
+        """Read where training stands.
+
+        Returns:
+            The progress of the latest checkpoint; None before the first one.
+        """
         return self.checkpoints.progress(self.id)
 
     def read_latest(self) -> Latest | None:
-        """The checkpoint to continue from; None before the first one."""
+        """Read the checkpoint to continue from, or the one before it if that is lost or damaged.
+
+        Returns:
+            The checkpoint; None before the first one.
+        """
         return self.checkpoints.read_latest(self.id)
 
     def read_best(self) -> tuple[Arrays, Best]:
-        """The parameters that were best on validation."""
+        """Read the parameters that were best on validation.
+
+        Returns:
+            The arrays by name, and which step they are of.
+        """
         return self.checkpoints.read_best(self.id)
 
     def write_settings(self, settings: Mapping[str, Any], changed_at: Sequence[int] = ()) -> None:
-        """Write the settings that the run is continued with, unless they are there already."""
+        """Write the settings that the run is continued with, unless they are there already.
+
+        Args:
+            settings: The settings in their sections.
+            changed_at: The steps at which they were changed.
+        """
         content = encode_settings(settings, self.id, changed_at)
         if not self.exists() or self.config_path.read_bytes() != content:
             self.ensure_in_place()
             write_atomically(self.config_path, content)
 
     def write(self, record: Record) -> None:
-        """Write a record of this run."""
+        """Write a record of this run.
+
+        Args:
+            record: The record.
+        """
         self.ensure_in_place()
         write_record(self.path / record.FILE, record, run=self.id)
 
     def write_latest(self, arrays: Mapping[str, np.ndarray], progress: Progress) -> None:
-        """Write a checkpoint to continue from."""
+        """Write a checkpoint to continue from; the latest one so far becomes the one before it.
+
+        Args:
+            arrays: The training state by name.
+            progress: Where the run stands.
+        """
         self.ensure_in_place()
         self.checkpoints.write_latest(arrays, progress, self.id)
 
     def write_best(self, arrays: Mapping[str, np.ndarray], best: Best) -> None:
-        """Write the parameters that are best on validation so far."""
+        """Write the parameters that are best on validation so far.
+
+        Args:
+            arrays: The parameters by name.
+            best: The step that they are of.
+        """
         self.ensure_in_place()
         self.checkpoints.write_best(arrays, best, self.id)
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
-        """Add one line, on disk before this returns."""
+        """Add one line of metrics, on disk before this returns.
+
+        Args:
+            row: The step and what was measured.
+        """
         self.ensure_in_place()
         append_line(self.metrics_path, dict(row))
 
     def forget_after(self, step: int) -> None:
-        """Drop metrics of steps that a restored checkpoint has not seen, and set damaged lines aside."""
+        """Drop metrics of steps that a restored checkpoint has not seen, and set damaged lines aside.
+
+        Args:
+            step: The last step to keep.
+        """
         self.ensure_in_place()
         said = keep_until(self.metrics_path, step)
         if said is not None:

@@ -13,7 +13,13 @@ EXCERPT = "sample.npz"
 
 
 class Excerpt(NamedTuple):
-    """Two pianorolls, [time, note], and how many time steps make a quarter note."""
+    """Two pianorolls to look at side by side.
+
+    Args:
+        data: Some music of the dataset [time, note].
+        sample: Music drawn from the model [time, note].
+        steps_per_quarter: How many time steps make a quarter note.
+    """
 
     data: NDArray[np.uint8]
     sample: NDArray[np.uint8]
@@ -21,13 +27,25 @@ class Excerpt(NamedTuple):
 
 
 def write_excerpt(path: str | os.PathLike, excerpt: Excerpt) -> None:
-    """Write an excerpt, atomically; the zip format has a checksum for each array."""
+    """Write an excerpt, atomically.
+
+    Args:
+        path: The file.
+        excerpt: The excerpt.
+    """
     with replacing(path) as file:
         np.savez_compressed(file, **excerpt._asdict())
 
 
 def read_excerpt(path: str | os.PathLike) -> Excerpt:
-    """Read an excerpt, seen to be whole."""
+    """Read an excerpt; a damaged file is refused.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The excerpt.
+    """
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # a bad one is closed, too
             data, sample = (np.asarray(file[name], np.uint8) for name in ("data", "sample"))

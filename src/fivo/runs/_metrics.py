@@ -72,7 +72,14 @@ def read_lines(path: Path) -> Lines:
 
 
 def last_row(path: Path) -> Row | None:
-    """The last whole line, found without reading the others."""
+    """Read the last whole line of metrics, without reading the others.
+
+    Args:
+        path: `metrics.jsonl`.
+
+    Returns:
+        The line; None if there is none.
+    """
     try:
         with open(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL_BYTES))

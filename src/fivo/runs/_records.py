@@ -11,7 +11,14 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class Provenance(Record, frozen=True):
-    """What trained a run: data, code and versions."""
+    """What trained a run: data, code and versions.
+
+    Args:
+        dataset_fingerprint: A digest of the data.
+        commit: The commit of the checkout, with a `+` if files were changed; outside of one, this package's version.
+        python: Python's version.
+        versions: Versions of the packages that numbers depend on, by name.
+    """
 
     KIND: ClassVar[str] = "provenance"
     FILE: ClassVar[str] = "run.json"
@@ -24,7 +31,11 @@ class Provenance(Record, frozen=True):
 
 
 class TableRecord(Record, frozen=True):
-    """How the table of a run was read, and what its model was built from: enough to use the run without the table."""
+    """How the table of a run was read, and what its model was built from: enough to use the run without the table.
+
+    Args:
+        facts: `fivo.data.TableFacts` as plain values.
+    """
 
     KIND: ClassVar[str] = "table"
     FILE: ClassVar[str] = "table.json"
@@ -34,7 +45,16 @@ class TableRecord(Record, frozen=True):
 
 
 class Result(Record, frozen=True):
-    """What training ended with."""
+    """What training ended with.
+
+    Args:
+        steps: Optimizer steps that were taken.
+        best_step: The step that was best on validation.
+        best_validation: The bound of that step on validation, in nats per timestep.
+        stopped_early: Whether validation had stopped improving before all steps were taken.
+        seconds: Time that training took, over all sessions.
+        compilations: Programs that were compiled for it.
+    """
 
     KIND: ClassVar[str] = "result"
     FILE: ClassVar[str] = "result.json"
@@ -53,7 +73,15 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BoundScore(Part, frozen=True):
-    """A bound on a split; `raw_nats_per_sequence` is that of data before they were standardised."""
+    """A bound on a split.
+
+    Args:
+        nats_per_step: The sum of log p̂ over the split, divided by the sum of lengths.
+        standard_error: Of that, over repeated evaluations; None for a single one.
+        nats_per_sequence: The average log p̂ of a sequence.
+        raw_nats_per_sequence: The same for data as they were before they were standardised.
+        sequences: log p̂ of every sequence.
+    """
 
     nats_per_step: float
     standard_error: float | None
@@ -63,14 +91,27 @@ class BoundScore(Part, frozen=True):
 
 
 class Reported(Part, frozen=True):
-    """The number that a paper would print."""
+    """The number that a paper would print.
+
+    Args:
+        bound: Which bound it is.
+        nats_per_step: Its value.
+    """
 
     bound: str
     nats_per_step: float
 
 
 class Relative(Part, frozen=True):
-    """How much better than a baseline."""
+    """How much better than a baseline a run is.
+
+    Args:
+        to: The directory of the baseline.
+        bound: The bound of the baseline that counts.
+        trained_with: The bound that the baseline was trained with.
+        nats_per_sequence: The difference of the two scores.
+        standard_error: Of the difference; None where it is not known.
+    """
 
     to: str
     bound: str
@@ -80,7 +121,23 @@ class Relative(Part, frozen=True):
 
 
 class Score(Part, frozen=True):
-    """The bounds of a run's best model on a split, as `evaluate` returns them."""
+    """The bounds of a run's best model on a split, as `evaluate` returns them.
+
+    Args:
+        split: The split.
+        particles: N of the bounds.
+        bounds: The scores by the bounds' names.
+        reported: What a paper would print.
+        mean_length: The average length of a sequence.
+        dataset_fingerprint: A digest of the data.
+        repeats: Independent evaluations that were averaged.
+        seed: Of the evaluations.
+        resampling: The resampling scheme of FIVO.
+        steps: The training step that the model is of.
+        config: The settings of the run, by their flat names.
+        commit: The commit of this package that evaluated it.
+        relative: The difference to a baseline, if one was given.
+    """
 
     split: str
     particles: int
@@ -98,7 +155,11 @@ class Score(Part, frozen=True):
 
 
 class Evaluations(Record, frozen=True):
-    """The scores that a sweep needs of a run, by split."""
+    """The scores that a sweep needs of a run.
+
+    Args:
+        splits: The scores by split.
+    """
 
     KIND: ClassVar[str] = "evaluations"
     FILE: ClassVar[str] = "evaluation.json"
@@ -108,7 +169,14 @@ class Evaluations(Record, frozen=True):
 
 
 class Sandwich(Part, frozen=True):
-    """Lower and upper bounds on data simulated from the model."""
+    """Lower and upper bounds on the evidence of data simulated from the model.
+
+    Args:
+        lower: The average lower bound, in nats per timestep.
+        upper: The average upper bound, in nats per timestep.
+        gap: Their difference.
+        standard_error: Of the gap.
+    """
 
     lower: float
     upper: float
@@ -117,7 +185,22 @@ class Sandwich(Part, frozen=True):
 
 
 class DiagnosisRow(Part, frozen=True):
-    """What one number of particles comes to; `over_time` has a value for every step."""
+    """What one number of particles comes to; nats are per timestep.
+
+    Args:
+        particles: N.
+        bound: FIVO_N.
+        standard_error: Of the bound.
+        relative_variance: The variance of p̂ / E[p̂], averaged over sequences.
+        half_variance: Half of it, which estimates the gap to log p(x).
+        half_log_variance: Half the variance of log p̂, another estimate of the gap.
+        ess: The average effective sample size.
+        resampled: The share of steps after which particles were resampled.
+        kl: The average of log q_t - log p_t at the latents drawn.
+        ancestors: The distinct ancestors that the final particles have, as a share of N, averaged over steps.
+        over_time: The same quantities for every step, by name.
+        sandwich: Bounds from both sides, on simulated data.
+    """
 
     particles: int
     bound: float
@@ -134,14 +217,31 @@ class DiagnosisRow(Part, frozen=True):
 
 
 class Verdict(Part, frozen=True):
-    """What limits the model, in a word and in sentences."""
+    """What limits a model.
+
+    Args:
+        culprit: In a word: "proposal", "particles" or "model".
+        sentences: In words.
+    """
 
     culprit: str
     sentences: list[str]
 
 
 class Diagnosis(Record, frozen=True):
-    """How tight a run's bound is, as `diagnose` returns it."""
+    """How tight a run's bound is, as `diagnose` returns it.
+
+    Args:
+        split: The split that was looked at.
+        sequences: Which of its sequences.
+        seed: Random seed.
+        steps: The training step that the model is of.
+        own_particles: N that the run was trained with.
+        repeats: Independent filters of every sequence.
+        rows: What each number of particles comes to.
+        verdict: What limits the model.
+        config: The settings of the run, by their flat names.
+    """
 
     KIND: ClassVar[str] = "diagnosis"
     FILE: ClassVar[str] = "diagnosis/diagnosis.json"

@@ -31,12 +31,26 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def write_record(path: str | os.PathLike, record: Record, *, run: str | None = None) -> None:
-    """Write a record, atomically; `run` is the run it belongs to."""
+    """Write a record, atomically and with a checksum.
+
+    Args:
+        path: The file.
+        record: The record.
+        run: The id of the run that it belongs to, if it belongs to one.
+    """
     write_atomically(path, encode_record(record, run=run))
 
 
 def encode_record(record: Record, *, run: str | None = None) -> bytes:
-    """A record as it is on disk: {"format", "kind", "run", its own fields, "sha256"}."""
+    """A record as it is on disk: {"format", "kind", "run", its own fields, "sha256"}.
+
+    Args:
+        record: The record; NaN and infinite numbers are refused.
+        run: The id of the run that it belongs to, if it belongs to one.
+
+    Returns:
+        JSON that a person can read.
+    """
     try:
         payload = msgspec.json.decode(msgspec.json.encode(record))
         # Infinity and NaN have become null, which would be refused when it is read.
@@ -48,7 +62,16 @@ def encode_record(record: Record, *, run: str | None = None) -> bytes:
 
 
 def read_record(path: str | os.PathLike, kind: type[AnyRecord], *, run: str | None = None) -> AnyRecord:
-    """A record of a kind, seen to be whole and, with `run`, to belong to that run."""
+    """Read a record; one that is damaged, of another kind or of another run is refused.
+
+    Args:
+        path: The file.
+        kind: The class of the record.
+        run: The id of the run that it must belong to, if any.
+
+    Returns:
+        The record.
+    """
     return opened(read_object(path, kind.REMEDY), kind, path, run=run)
 
 

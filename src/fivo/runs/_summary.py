@@ -99,7 +99,21 @@ class SummaryLayout(Part, frozen=True):
 
 
 class Summary(Record, frozen=True):
-    """Everything that a report says about an experiment; it belongs to no single run."""
+    """Everything that a report says about an experiment; it belongs to no single run.
+
+    Args:
+        name: Of the experiment.
+        title: Of its table or figure.
+        place: Where the paper has it.
+        unit: Of the scores: "nats_per_step" or "nats_per_sequence".
+        relative_to: The keys of the cell that scores are relative to; empty for absolute scores.
+        layout: The keys that go down and across the table; None for the default.
+        particles: N of the evaluations.
+        repeats: Independent evaluations of every run.
+        cells: The numbers of the table.
+        figure: The charts of the figure; None if it has none.
+        runs: The directories of all runs.
+    """
 
     KIND: ClassVar[str] = "summary"
     FILE: ClassVar[str] = "NAME.json"
@@ -126,9 +140,13 @@ NEEDED = set(Summary.__struct_fields__)
 
 
 def read_summary(path: str | os.PathLike) -> Summary | None:
-    """The summary of a JSON file, seen to be whole; None where the file is JSON but no summary.
+    """Read the summary of a JSON file. Summaries from before there were checksums are read as they are.
 
-    Summaries of before there were checksums are read as they are.
+    Args:
+        path: The file.
+
+    Returns:
+        The summary, seen to be whole; None where the file is JSON but no summary.
     """
     try:
         content = json.loads(Path(path).read_bytes())

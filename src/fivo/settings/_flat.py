@@ -33,7 +33,15 @@ DEFAULTS = Settings()
 
 
 class Option(msgspec.Struct, frozen=True):
-    """One setting as users write it."""
+    """One setting as users write it.
+
+    Args:
+        name: Its flat name.
+        section: The section that it belongs to.
+        type: Its type, with limits and help.
+        default: What holds if nothing is said.
+        help: A sentence about it.
+    """
 
     name: str
     section: str
@@ -84,6 +92,9 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
         flat: What differs from `base`; unknown names, values out of range, and settings that the chosen kind of a
             section does not have are refused in one sentence. A `recipe` stands for the settings that it names.
         base: Where everything else comes from. A section whose kind changes starts from that kind's defaults.
+
+    Returns:
+        The settings, checked.
     """
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     if "recipe" in flat and isinstance(base.optimizer, OwnOptimizer):
@@ -129,7 +140,14 @@ def _section(section: str, kind: str | None, given: dict[str, Any], base: Settin
 
 
 def flattened(settings: Settings) -> dict[str, Any]:
-    """All settings by their flat names, as plain values; own objects are represented by their names."""
+    """All settings by their flat names.
+
+    Args:
+        settings: The settings.
+
+    Returns:
+        Plain values; objects of the user's own are represented by their names.
+    """
     flat: dict[str, Any] = {}
     for section in SECTIONS:
         part = getattr(settings, section)
@@ -142,7 +160,14 @@ def flattened(settings: Settings) -> dict[str, Any]:
 
 
 def changed(settings: Settings) -> dict[str, Any]:
-    """The flat settings that are not at their defaults."""
+    """The settings that are not at their defaults.
+
+    Args:
+        settings: The settings.
+
+    Returns:
+        Plain values by their flat names.
+    """
     return {
         name: value
         for name, value in flattened(settings).items()
@@ -151,7 +176,14 @@ def changed(settings: Settings) -> dict[str, Any]:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """The content of a TOML file."""
+    """Read a TOML file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its content; a file that is missing or not TOML is refused in one sentence.
+    """
     try:
         return tomllib.loads(Path(path).read_text())
     except FileNotFoundError:
@@ -165,7 +197,14 @@ OF_RUNS = (*OF_OBJECTS, "record")
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """The settings of a TOML file by their flat names, written flat, in sections, or as a run's own config.toml."""
+    """Read settings from a TOML file, written flat, in sections, or as a run's own config.toml.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The settings that it gives, by their flat names.
+    """
     flat: dict[str, Any] = {}
     for name, value in read_toml(path).items():
         if name in OF_RUNS and isinstance(value, dict):
@@ -184,7 +223,15 @@ def read_settings(path: str | Path) -> dict[str, Any]:
 
 
 def from_record(content: Mapping[str, Any], where: str) -> Settings:
-    """The settings that a run's own config.toml holds."""
+    """The settings that a run's own config.toml holds.
+
+    Args:
+        content: What the file says.
+        where: The file, for messages.
+
+    Returns:
+        The settings; those of another version of this package are refused.
+    """
     try:
         return msgspec.convert(dict(content), Settings)
     except msgspec.ValidationError as error:

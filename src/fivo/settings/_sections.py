@@ -72,6 +72,7 @@ class OwnModel(Section, frozen=True, tag="own"):
     """A model that was given to `fit` as an object, or made by a function that the user named."""
 
     model_name: str
+    """What it is called."""
     model_digest: str = ""
     """Of its structure and first parameters."""
 
@@ -116,7 +117,9 @@ class OwnBound(Section, frozen=True, tag="own"):
     """An objective that was given to `fit` as an object, or that the user named."""
 
     bound_name: str
+    """What it is called."""
     bound_digest: str = ""
+    """Of its structure and first parameters."""
 
 
 class Adam(Section, frozen=True, tag="adam"):
@@ -140,6 +143,7 @@ class OwnOptimizer(Section, frozen=True, tag="own"):
     """An optax transformation that was given to `fit`."""
 
     optimizer_name: str
+    """What it is called."""
     optimizer_digest: str = ""
     """Of the structure of its state."""
 
@@ -166,6 +170,7 @@ class Table(Section, frozen=True, tag="table"):
     """A table: CSV, Parquet, Arrow, or a folder of such files."""
 
     dataset: str = ""
+    """The path."""
     id: Annotated[str, Meta(description="Table: the column that says which series a row belongs to.")] = ""
     time: Annotated[str, Meta(description="Table: the column of time; rows are sorted by it.")] = ""
     values: Annotated[str, Meta(description="Table: the columns to model, separated by commas; all by default.")] = ""
@@ -198,6 +203,7 @@ class OwnData(Section, frozen=True, tag="own"):
     """A dataset that was given to `fit` as an object; the run has its fingerprint."""
 
     dataset: str
+    """What it is called."""
 
 
 class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -231,7 +237,18 @@ class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything that makes a run what it is; the defaults are the paper's where it has them."""
+    """Everything that makes a run what it is; the defaults are the paper's where it has them.
+
+    Args:
+        model: What is trained.
+        bound: The objective.
+        optimizer: How parameters follow the gradient.
+        data: Where sequences come from.
+        training: How long, in what batches, and how it is validated.
+        updates: Digests of further updates, by their names.
+        validation: The name and the digest of an objective that was given to choose the best step.
+        own: What the user says of objects that a run cannot look into: the `config` given to `fit`.
+    """
 
     model: VRNN | SRNN | DMM | LinearGaussianModel | OwnModel = VRNN()
     bound: ELBO | IWAE | FIVO | Exact | OwnBound = FIVO()
@@ -239,11 +256,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     data: Source | Table | OwnData = Source()
     training: Training = Training()
     updates: dict[str, str] = {}
-    """Digests of further updates, by their names."""
     validation: dict[str, str] = {}
-    """The name and the digest of an objective that was given to choose the best step."""
     own: dict[str, Any] = {}
-    """What the user says of objects that a run cannot look into: the `config` given to `fit`."""
 
     @property
     def sequences_per_step(self) -> int:

@@ -139,8 +139,8 @@ def check_particles(num_particles: int, name: str = "num_particles") -> None:
         raise InputError(f"{name} must be a positive integer, got {num_particles!r:.60}.")
 
 
-def sequence_keys(key: Key[Array, "*batch"], num_sequences: int) -> Key[Array, " sequence"]:
-    """One key per sequence, from one key or from as many."""
+def sequence_keys(key: Key[Array, "*batch"], num_sequences: Any) -> Key[Array, " sequence"]:
+    """One key per sequence, from one key or from as many; their number may be a symbol, as in exports."""
     kind = getattr(key, "dtype", None)
     if kind == jnp.uint32:
         key = jax.random.wrap_key_data(key)

@@ -37,7 +37,16 @@ class Kernel(eqx.Module):
 
     @abstractmethod
     def __call__(self, key: Key[Array, ""], latents: PyTree, log_density: LogDensity) -> Moved:
-        """Where z goes, given a random key and log γ."""
+        """Move a latent.
+
+        Args:
+            key: a random key.
+            latents: z.
+            log_density: log γ, a function of z.
+
+        Returns:
+            Where z goes, and what that does to its weight.
+        """
 
 
 class Copy(Kernel):
@@ -52,6 +61,9 @@ class RandomWalk(Kernel):
 
     Reparameterised gradients follow the accepted noise and leave out how the decision to accept depends on the
     parameters: they are biased.
+
+    Args:
+        step_size: the standard deviation of a step, positive; it is trained with the bound.
     """
 
     log_step_size: Float[Array, ""]
@@ -71,6 +83,10 @@ class HMC(Kernel):
     """Hamiltonian Monte Carlo: fresh momentum, leapfrog steps, and the accept step that makes γ invariant.
 
     Gradients leave out how the decision to accept depends on the parameters: they are biased. `Leapfrog` has none.
+
+    Args:
+        step_size: of the leapfrog steps, positive; it is trained with the bound.
+        num_steps: leapfrog steps per move.
     """
 
     log_step_size: Float[Array, ""]
@@ -90,7 +106,11 @@ class Leapfrog(Kernel):
     """Leapfrog steps without an accept step; the ratio of densities of (z, momentum) corrects the weight instead.
 
     The map is deterministic given the momentum and preserves volume, so the estimate stays unbiased (Thin et al. 2021,
-    Zhang et al. 2021), and with no decision left out its reparameterised gradient is the true one.
+    Zhang et al. 2021), and since no decision is left out, its reparameterised gradient is the true one.
+
+    Args:
+        step_size: of the leapfrog steps, positive; it is trained with the bound.
+        num_steps: leapfrog steps per move.
     """
 
     log_step_size: Float[Array, ""]

@@ -42,12 +42,29 @@ def num_frames(num_samples: int, frame: int) -> int:
 def as_frames(
     samples: Shaped[np.ndarray, " _samples"], frame: int, scaling: Scaling
 ) -> Float32[np.ndarray, "_time _frame"]:
-    """Standardised frames; the last one is filled up with zeros, which are the training mean."""
+    """Cut a recording into standardised frames.
+
+    Args:
+        samples: 16-bit samples [sample].
+        frame: Samples per frame.
+        scaling: How to standardise them.
+
+    Returns:
+        Frames [time, frame]; the last one is filled up with zeros, which are the training mean.
+    """
     standardised = scaling.standardise(samples)
     standardised.resize(num_frames(len(samples), frame) * frame, refcheck=False)  # in place; what is new is zero
     return standardised.reshape(-1, frame)
 
 
 def as_samples(frames: Float[np.ndarray, "_time _frame"], scaling: Scaling) -> Float32[np.ndarray, " _samples"]:
-    """The waveform of standardised frames, in the unit of 16-bit samples."""
+    """Join standardised frames to a recording.
+
+    Args:
+        frames: Frames [time, frame].
+        scaling: How they were standardised.
+
+    Returns:
+        Samples in the unit of 16-bit samples [sample].
+    """
     return scaling.restore(frames.reshape(-1))

@@ -28,7 +28,14 @@ class Recording(NamedTuple):
 
 
 def read_recording(path: str | Path) -> Recording:
-    """A WAV, NIST SPHERE or FLAC file; the content says which, not the name: TIMIT's NIST files are called .WAV."""
+    """Read a WAV, NIST SPHERE or FLAC file. The content says which, not the name: TIMIT's NIST files are called .WAV.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The recording.
+    """
     return decode(read_raw(Path(path), Budget(path)), str(path))
 
 
@@ -55,7 +62,16 @@ def decode(content: bytes, where: str) -> Recording:
 
 
 def read_at_rate(path: str | Path, rate: int, *, resample: bool) -> Recording:
-    """A recording that has the given rate, or is converted to it if that is allowed."""
+    """Read a recording that must have a given rate.
+
+    Args:
+        path: The file.
+        rate: Samples per second.
+        resample: Whether one with another rate is converted; refused otherwise.
+
+    Returns:
+        The recording.
+    """
     return at_rate(read_recording(path), rate, resample, str(path))
 
 

@@ -39,7 +39,13 @@ _PLACES = ("", "TIMIT", "timit", "speech/TIMIT", "speech/timit")
 
 @dataclass(frozen=True)
 class TimitCheck:
-    """What a copy of TIMIT is; `differences` has a clause for everything that is not as it should be."""
+    """What a copy of TIMIT is.
+
+    Args:
+        folder: Where it is.
+        dataset: The data, if it could be read.
+        differences: A clause for everything that is not as it should be.
+    """
 
     folder: Path
     dataset: Dataset | None
@@ -80,7 +86,15 @@ def load_timit(folder: Path, *, frame: int = FRAME) -> Dataset:
 
 
 def check_timit(folder: str | Path | None = None, *, data_dir: str | Path | None = None) -> TimitCheck:
-    """Read a tree, by default the one on the search path, completely and compare it with what is known."""
+    """Read a copy of TIMIT completely and compare it with what is known.
+
+    Args:
+        folder: The copy; by default the one on the search path.
+        data_dir: Where to look first.
+
+    Returns:
+        What it is, and how it differs.
+    """
     place = find_timit(data_dir) if folder is None else expanded(folder)
     if not is_timit(place):
         raise InputError(

@@ -16,7 +16,18 @@ from fivo.data.tables.schema import TimeRule
 
 @dataclasses.dataclass(frozen=True)
 class ColumnOverview:
-    """A column: its guessed kind, how many cells are missing, and its range, or its categories."""
+    """What is in a column of a table.
+
+    Args:
+        name: The column.
+        use: What it is used as: id, time, value, input or static.
+        kind: Its guessed kind.
+        missing: How many cells are missing.
+        lowest: The smallest number; None for categories.
+        highest: The largest number.
+        mean: The average.
+        categories: The texts that occur, for categories.
+    """
 
     name: str
     use: str
@@ -30,7 +41,16 @@ class ColumnOverview:
 
 @dataclasses.dataclass(frozen=True)
 class TableOverview:
-    """A table: `lengths` are the rows of its series, `begin` and `end` the first and last time as they stand in it."""
+    """What is in a table.
+
+    Args:
+        rows: How many rows it has.
+        lengths: The rows of each series.
+        time: How time is read.
+        begin: The first time, as it stands in the table.
+        end: The last time.
+        columns: What is in each column.
+    """
 
     rows: int
     lengths: tuple[int, ...]
@@ -58,6 +78,9 @@ def check_table(
         values: the columns to be modelled, by default all others.
         inputs: columns that are known and not modelled.
         static: columns that are the same in all rows of a series.
+
+    Returns:
+        What is in it.
     """
     frame = as_table(table)
     chosen = roles(frame, id, time, values, inputs, static, None)

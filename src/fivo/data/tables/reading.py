@@ -27,7 +27,14 @@ _SOUNDS = (".mid", ".midi", ".wav", ".flac")  # collections of music and speech 
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether a path is one that `read_table` reads: a file by its name, or a folder of such files, and no sound."""
+    """Whether a path is one that `read_table` reads.
+
+    Args:
+        path: A file, judged by its name, or a folder.
+
+    Returns:
+        True for tables and for folders of tables without recordings.
+    """
     if os.path.isdir(expanded(path)):
         table, sound = (next(walk_files(expanded(path), suffixes), None) for suffixes in (SUFFIXES, _SOUNDS))
         return table is not None and sound is None
@@ -59,7 +66,14 @@ def read_table(path: str | Path) -> Frame:
 
 
 def as_table(table: object) -> Frame:
-    """What a user may give for a table: a path, or a frame of pandas, polars or pyarrow."""
+    """Read anything that stands for a table.
+
+    Args:
+        table: A path, or a frame of pandas, polars or pyarrow.
+
+    Returns:
+        A polars frame.
+    """
     frame = read_table(table) if isinstance(table, str | Path) else as_polars(table)
     if not frame.height or not frame.width:
         where = table if isinstance(table, str | Path) else "the table"

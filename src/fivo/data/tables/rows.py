@@ -24,7 +24,13 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class RowStep(NamedTuple):
-    """A step for the model: a row on its scale, or an empty step of the grid."""
+    """A step for the model: a row on its scale, or an empty step of the grid.
+
+    Args:
+        values: On the model's scale [dim]; zero where missing.
+        mask: True where an entry was observed [dim].
+        inputs: On the model's scale [input]; None without inputs.
+    """
 
     values: Float32[np.ndarray, " dimension"]
     mask: Bool[np.ndarray, " dimension"]
@@ -66,7 +72,14 @@ class RowReader:
         self._grid = None if every is None else parse_every(every, schema.time.kind)
 
     def id_of(self, row: Mapping[str, Any]) -> str:
-        """Which series a row belongs to, as a text; empty without an id column."""
+        """Which series a row belongs to.
+
+        Args:
+            row: The cells by their columns' names.
+
+        Returns:
+            The id as text; empty without an id column.
+        """
         name = self.schema.id
         if name is None:
             return ""
@@ -84,6 +97,9 @@ class RowReader:
         Args:
             row: The cells by their columns' names; None, NaN and "" are missing.
             past: What the last row of the series left; None for its first.
+
+        Returns:
+            The steps, and what the row leaves for the next one.
         """
         schema = self.schema
         time = self._time(row)
@@ -111,7 +127,15 @@ class RowReader:
         return steps, RowPast(time, carried, static)
 
     def gap_warning(self, before: float | int | None, time: float | int | None) -> str | None:
-        """A sentence if a table of regular times has a row at another distance from the one before."""
+        """Notice a row that a table of regular times has at another distance from the one before.
+
+        Args:
+            before: The time of the row before; None for the first.
+            time: The time of the row.
+
+        Returns:
+            A sentence, or None if nothing is unusual.
+        """
         rule = self.schema.time
         if before is None or time is None or rule.every is not None or not rule.regular:
             return None

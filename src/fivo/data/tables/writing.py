@@ -21,7 +21,11 @@ _CONTROLS = re.compile(_CONTROL)
 
 
 def check_place(path: str | Path) -> None:
-    """Refuse a file that no table can be written to, before there is one."""
+    """Refuse a file that no table can be written to, before there is one to write.
+
+    Args:
+        path: The file: .csv, .parquet or .arrow, in a folder that exists.
+    """
     if Path(path).suffix.lower() not in (".csv", *PARQUETS, *ARROWS):
         raise InputError(f"a table is written to a .csv, .parquet or .arrow file, got {str(path)!r:.80}.")
 
