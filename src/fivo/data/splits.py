@@ -62,7 +62,14 @@ class Split(Sequence[np.ndarray]):
         return self.take(range(len(self))[index])
 
     def take(self, indices: Sequence[int]) -> "Split":
-        """The sequences of these indices."""
+        """Choose sequences, with what belongs to each of them.
+
+        Args:
+            indices: which sequences, in the order wanted.
+
+        Returns:
+            A split of these sequences.
+        """
 
         def chosen(parts: tuple) -> tuple:
             return tuple(parts[int(index)] for index in indices)
