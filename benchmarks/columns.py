@@ -123,7 +123,7 @@ def compare(steps: int, num_particles: int, *, progress: bool = True) -> dict[st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=1500, help="optimizer steps of each model")
+    parser.add_argument("--steps", type=int, default=800, help="optimizer steps of each model")
     parser.add_argument("--particles", type=int, default=200, help="particles and draws of each forecast")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     given = parser.parse_args()

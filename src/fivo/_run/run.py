@@ -1,6 +1,5 @@
 """A trained run, read back from its directory."""
 
-import dataclasses
 import os
 import textwrap
 from collections.abc import Callable
@@ -15,15 +14,16 @@ import numpy as np
 
 from fivo import inference, serialization
 from fivo._building import build_dataset, build_model
+from fivo._run.backtesting import backtest_run
 from fivo._run.history import History
 from fivo.bounds import Bound
 from fivo.data import Dataset, TableFacts
 from fivo.errors import InputError
 from fivo.files import DamagedError
 from fivo.models import SequenceModel
-from fivo.runs import Best, Diagnosis, Result, Score, TableRecord
+from fivo.runs import Backtest, Best, Diagnosis, Result, Score, TableRecord
 from fivo.settings import OwnBound, OwnModel, Settings, Table, changed
-from fivo.training import RunDirectory, digest, name_of
+from fivo.training import RunDirectory, name_of
 from fivo.training.groups import trainable, trained_of, with_parameters
 
 WIDTH = 100
@@ -167,32 +167,33 @@ class Run(inference.Trained):
         """What was logged while training, a table with one row per line of metrics."""
         return History(self.directory.metrics())
 
-    def evaluate(self, *, bound: Bound | None = None, **options: Any) -> Score:
-        """Bounds on a split.
-
-        Args:
-            bound: Any objective to score the run with, in place of `bounds`. The one that the run was trained with is
-                scored as it was trained, with its own parameters.
-            options: As for `fivo.inference.evaluate`.
-        """
-        if bound is None:
-            return inference.evaluate(self, **options)
-        if "bounds" in options:
-            raise InputError("got both bound and bounds; give one objective as `bound`, or several as `bounds`.")
-        if not callable(bound):
-            raise InputError(f"bound must be callable as bound(model, batch, key=key), got {bound!r:.60}.")
-        return inference.evaluate(self, bounds=dict([self._scored_with(bound)]), **options)
-
-    def _scored_with(self, bound: Bound) -> tuple[str, Bound]:
-        """The name of an objective, and the objective: as trained, where it is the run's own."""
-        chosen = self.settings.bound
-        if isinstance(chosen, OwnBound) and chosen.bound_digest == digest(bound):
-            return chosen.bound_name, dataclasses.replace(self, bound_template=bound).own_bound or bound
-        return name_of(bound), bound
+    def evaluate(self, **options: Any) -> Score:
+        """Bounds on a split; options as for `fivo.inference.evaluate`."""
+        return inference.evaluate(self, **options)
 
     def diagnose(self, **options: Any) -> Diagnosis:
         """How tight the bound is, and what limits it; options as for `fivo.inference.diagnose`."""
         return inference.diagnose(self, **options)
+
+    def backtest(self, *, fit_companion: Any = None, **options: Any) -> Backtest:
+        """Forecasts of the run's test rows, scored beside seasonal-naive and an exact linear-Gaussian model.
+
+        The scores are kept in the run, and so is the linear-Gaussian model, which is fitted to the same training rows.
+
+        Args:
+            fit_companion: Fits that model to a dataset into a directory; by default quietly.
+            options: windows (origins in each series, 5), horizon (rows of a forecast, 24), season (rows of one, by
+                default guessed from the step of time), table (to take windows from instead), num_samples,
+                num_particles, seed, progress.
+
+        Returns:
+            The scores of every model, and of every window.
+        """
+        from fivo._run.fitting import fit_linear_gaussian
+
+        found = backtest_run(self, fit_companion=fit_companion or fit_linear_gaussian, **options)
+        self.directory.write(found)
+        return found
 
     def sample(self, length: int, *, seed: int = 0, prefix: np.ndarray | None = None) -> np.ndarray:
         """New frames from the model.
