@@ -22,7 +22,7 @@ KEPT_ELSEWHERE = {
 """Pages of the site whose text is outside of `docs/`."""
 INTERNAL = {"caching", "cli", "constants", "extras", "files", "memory"}
 """Modules without an underscore that users never import."""
-LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```\n?", re.DOTALL | re.MULTILINE)
 FIGURE = re.compile(r"figures/[\w-]+\.svg")
 
@@ -31,19 +31,23 @@ FIGURE = re.compile(r"figures/[\w-]+\.svg")
 
 
 def moved_links(text: str, origin: str, page: str) -> str:
-    """Links of a file of the repository, as they must be on the page of the site that shows it."""
+    """Links of a file of the repository, as they must be on the page of the site that shows it.
+
+    What is not on the site, such as the licence, is named without a link.
+    """
     shown_at = {source: target for target, source in KEPT_ELSEWHERE.items()}
 
     def moved(link: re.Match) -> str:
-        target = (PurePosixPath(origin).parent / link[2]).as_posix()
+        mark, label, target, anchor = link.groups(default="")
+        target = (PurePosixPath(origin).parent / target).as_posix()
         resolved = relpath((ROOT / target).resolve(), ROOT.resolve())
         if resolved in shown_at:
             place = shown_at[resolved]
         elif resolved.startswith("docs/"):
             place = resolved.removeprefix("docs/")
         else:
-            return link[0]
-        return f"{link[1]}{relpath(place, PurePosixPath(page).parent)}{link[3] or ''}{link[4]}"
+            return label if (ROOT / resolved).exists() else link[0]
+        return f"{mark}[{label}]({relpath(place, PurePosixPath(page).parent)}{anchor})"
 
     return LINK.sub(moved, text)
 

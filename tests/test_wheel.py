@@ -2,12 +2,16 @@
 
 import email
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import fivo
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "fivo"
@@ -57,3 +61,10 @@ def test_a_wheel_runs_where_the_checkout_is_not(wheel, tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     assert ran.stdout.split() == [str(tmp_path / "fivo" / "__init__.py"), "144", "62", "True"]
+
+
+def test_one_version_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited is not None
+    assert {project["version"], fivo.__version__, cited[1]} == {fivo.__version__}

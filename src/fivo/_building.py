@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Array, Key
 
@@ -20,12 +19,13 @@ from fivo.models import (
     CategoricalEmission,
     CategoricalLatent,
     Emission,
-    LinearGaussian,
     MixedEmission,
     NegativeBinomialEmission,
     NormalEmission,
     NormalLatent,
     SequenceModel,
+    num_structural_latents,
+    structural_start,
 )
 from fivo.resampling import ESSBelow, bound_lost, get_scheme
 from fivo.settings import Settings
@@ -58,7 +58,7 @@ def build_dataset(settings: Settings, data_dir: str | Path | None = None) -> Dat
 def build_model(settings: Settings, dataset: Dataset | TableFacts, *, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of the settings."""
     if isinstance(settings.model, kinds.LinearGaussianModel):
-        return _linear_gaussian(settings.model.latents, dataset, key=key)
+        return _linear_gaussian(settings.model.latents, dataset)
     return model_with(build_emission(dataset), settings, num_inputs=len(dataset.input_columns), key=key)
 
 
@@ -83,28 +83,20 @@ def model_with(emission: Emission, settings: Settings, *, num_inputs: int = 0, k
     )
 
 
-def _linear_gaussian(latents: int, dataset: Dataset | TableFacts, *, key: Key[Array, ""]) -> SequenceModel:
-    """Slowly varying latents of unit size that each column mixes in its own way; inputs do nothing yet."""
+def _linear_gaussian(latents: int, dataset: Dataset | TableFacts) -> SequenceModel:
+    """A model that starts as the training data suggests; without the data, one of the same shapes."""
     others = [column.name for column in dataset.columns if column.kind != "real"]
     if others:
         raise InputError(
             f"a linear-gaussian model needs columns of real numbers, but {others[0]!r:.60} is no such; use another "
             f"model, leave it out, or say --kind-of {others[0]:.60}=real."
         )
-    dim, width = dataset.dimension, len(dataset.input_columns)
-    scale = np.ones(dim) if all(column.is_scaled for column in dataset.columns) else np.asarray(dataset.train_deviation)
-    loadings = np.asarray(jax.random.normal(key, (dim, latents)), np.float64) / np.sqrt(latents)
-    return LinearGaussian(
-        transition_matrix=np.float32(0.9 * np.eye(latents)),
-        transition_covariance=np.float32(0.19 * np.eye(latents)),
-        emission_matrix=np.float32(scale[:, None] * loadings),
-        emission_covariance=np.float32(np.diag(0.5 * scale**2)),
-        initial_mean=np.zeros(latents, np.float32),
-        initial_covariance=np.eye(latents, dtype=np.float32),
-        input_matrix=np.zeros((latents, width), np.float32) if width else None,
-        emission_input_matrix=np.zeros((dim, width), np.float32) if width else None,
-        proposal="optimal",
-    )
+    width, latents = len(dataset.input_columns), latents or num_structural_latents(dataset.dimension)
+    if isinstance(dataset, TableFacts):
+        inputs = [np.zeros((2, width))] if width else None
+        return structural_start([np.zeros((2, dataset.dimension))], None, inputs, latents)
+    train = dataset.splits["train"]
+    return structural_start(train.sequences, train.masks, train.inputs, latents)
 
 
 def _read_table(source: kinds.Table) -> Dataset:

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from docs.pages import ROOT, module_path, moved_links, notebook, public_lists, reference
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MKDOCS = ROOT / ".venv-docs" / "bin" / "mkdocs"
 PAGE = """# A page
 
@@ -74,6 +76,27 @@ def test_search_finds_pages_and_names_without_a_server(site):
     assert "Conditional SMC" in index
 
 
+NOTE = """<script>addEventListener("load", () => setTimeout(() => {
+  const names = performance.getEntriesByType("resource").map((entry) => entry.name);
+  document.body.dataset.requests = names.join(" ");
+}, 2000));</script></body>"""
+"""Writes what the browser asked for into the page."""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is on the PATH")
+def test_search_and_formulas_in_a_browser_without_a_network(site):
+    page = site / "learn" / "ten-minutes.html"
+    (page.parent / "noted.html").write_text(page.read_text().replace("</body>", NOTE))
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    address = f"{(page.parent / 'noted.html').as_uri()}?q=ParticleFilter"
+    seen = subprocess.run([*command, address], capture_output=True, text=True, check=True, timeout=120).stdout
+    assert re.search(r"[1-9]\d* matching documents", seen)
+    assert 'class="katex"' in seen
+    asked = re.search(r'data-requests="([^"]*)"', seen)
+    assert asked is not None
+    assert [address for address in asked[1].split() if not address.startswith("file:")] == []
+
+
 def test_the_reference_has_a_page_for_every_room():
     pages = reference()
     assert {"reference/index.md", "reference/fivo.md", "reference/fivo.bounds.md"} <= pages.keys()
@@ -85,6 +108,8 @@ def test_links_of_files_at_the_root_lead_to_pages_of_the_site():
     assert moved_links("[a](docs/data.md#batches)", "README.md", "index.md") == "[a](data.md#batches)"
     assert moved_links("[a](../README.md)", "docs/data.md", "data.md") == "[a](index.md)"
     assert moved_links("[a](../data.md)", "docs/learn/music.md", "learn/music.md") == "[a](../data.md)"
+    assert moved_links("![a](docs/images/rooms.svg)", "README.md", "index.md") == "![a](images/rooms.svg)"
+    assert moved_links("[a](LICENSE)", "README.md", "index.md") == "a", "not on the site"
     assert moved_links("[a](https://jax.dev)", "README.md", "index.md") == "[a](https://jax.dev)"
 
 

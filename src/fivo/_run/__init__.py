@@ -1,7 +1,19 @@
 """Training and inference joined for users: `fit`, `Run` and `open_run`."""
 
+from fivo._run.auto import BUDGET, check_settings, choose
 from fivo._run.fitting import dataset_setting, fit, prepare, run_of
 from fivo._run.history import History
 from fivo._run.run import Run, open_run
 
-__all__ = ["History", "Run", "dataset_setting", "fit", "open_run", "prepare", "run_of"]
+__all__ = [
+    "BUDGET",
+    "History",
+    "Run",
+    "check_settings",
+    "choose",
+    "dataset_setting",
+    "fit",
+    "open_run",
+    "prepare",
+    "run_of",
+]

@@ -15,6 +15,7 @@ from jaxtyping import PyTree
 
 from fivo import serialization
 from fivo._building import build_dataset, build_model
+from fivo._run.auto import AUTO, BUDGET, check_settings, choose
 from fivo._run.run import Run, made_model
 from fivo._terminal.progress import TrainingProgress
 from fivo.bounds import Bound
@@ -72,7 +73,8 @@ def fit(
 
     Args:
         model: A `SequenceModel` of your own, a function that makes one of the dataset, or a name: "vrnn",
-            "srnn", "dmm" or "linear-gaussian".
+            "srnn", "dmm", "linear-gaussian", or "auto" for the best of a few small ones on a table, by forecasts of its
+            validation rows, within the time `budget` (by default "5min").
         data: A `Dataset`, a name or a path (see `fivo.data.load`; tables too, with the settings id, time, values, ...),
             or what `Dataset.from_arrays` takes as its training sequences: an array [sequence, time, dim] or a list of
             arrays [time, dim].
@@ -101,6 +103,16 @@ def fit(
     Returns:
         The run: `run.model`, `run.history`, `run.evaluate()`, `run.diagnose()`.
     """
+    if isinstance(model, str) and model == AUTO:
+        others = {
+            "bound": bound,
+            "optimizer": optimizer,
+            "validation": validation,
+            "updates": updates,
+            "config": config,
+        }
+        check_settings({name: value for name, value in others.items() if value})
+        return fit_auto(data, out=out, callbacks=callbacks, progress=progress, data_dir=data_dir, **settings)
     plan = prepare(
         model,
         data,
@@ -117,6 +129,50 @@ def fit(
     with _watched(plan, callbacks, progress) as watchers:
         train(plan, directory, override=override, watchers=watchers)
     return run_of(plan, directory, temporary)
+
+
+def fit_auto(
+    data: Any,
+    *,
+    out: str | os.PathLike | None = None,
+    budget: str | float | int = BUDGET,
+    horizon: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+    data_dir: str | Path | None = None,
+    **settings: Any,
+) -> Run:
+    """The best of a few small models of a table, as `fit("auto", ...)` trains and compares them.
+
+    Args:
+        data: A table: its path, or a `Dataset`.
+        out: The run's directory; None keeps the run only as long as the object that is returned.
+        budget: Time for training all of them together, such as "5min".
+        horizon: Rows of the forecasts that they are compared by; by default a season, or 8, or as many as fit.
+        callbacks: As for `fit`.
+        progress: Show progress on standard error.
+        data_dir: Where to look for datasets first.
+        **settings: How to read the table; seed and batch_size.
+    """
+    check_settings(settings)
+
+    def make_plan(candidate: dict[str, Any]) -> Plan:
+        return prepare(data=data, data_dir=data_dir, settings={**settings, **candidate})
+
+    def trained(plan: Plan, directory: Path, name: str, until: Callback) -> Run:
+        with _watched(plan, (*callbacks, until), progress) as watchers:
+            train(plan, directory, watchers=watchers)
+        return run_of(plan, directory)
+
+    temporary = _Temporary() if out is None else None
+    directory = Path(temporary.name) if temporary is not None else Path(os.fspath(out or ""))
+    _, plan = choose(make_plan, directory, budget=budget, horizon=horizon, train=trained)
+    return run_of(plan, directory, temporary)
+
+
+def fit_linear_gaussian(dataset: Dataset, directory: str | os.PathLike, *, progress: bool = False) -> Run:
+    """An exact linear-Gaussian model of a dataset, or the one that is in the directory already."""
+    return fit("linear-gaussian", dataset, out=directory, progress=progress)
 
 
 def run_of(plan: Plan, directory: str | os.PathLike, temporary: Any = None) -> Run:

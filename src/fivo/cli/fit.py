@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from fivo.training import Plan
 
 NAMED = {
-    "model": "The model: vrnn, srnn, dmm, linear-gaussian, or package.module:function, which makes one of the dataset.",
+    "model": "The model: vrnn, srnn, dmm, linear-gaussian, auto (the best of small ones, for tables), or "
+    "package.module:function, which makes one of the dataset.",
     "bound": "The training objective: elbo, iwae, fivo, exact, or package.module:object for one of your own.",
 }
 """Options that also take the name of an object to import."""
@@ -49,6 +50,8 @@ def fit(
     config: Path | None = None,
     data_dir: Path | None = None,
     override: Annotated[bool, Parameter(negative=())] = False,
+    budget: str | None = None,
+    horizon: int | None = None,
 ) -> None:
     """Train a model; run the same command again to resume an interrupted run, to the bit.
 
@@ -66,6 +69,10 @@ def fit(
         Where to look for datasets first.
     override
         Resume a run with changed settings, for example after its loss became NaN.
+    budget
+        With --model auto: time for training all candidates together, such as 90s or 1h. [5min]
+    horizon
+        With --model auto: rows of the forecasts that candidates are compared by. [a season, 8, or as many as fit]
     """
     given = {name: value for name in OPTIONS if (value := getattr(options, name, None)) is not None}
 
@@ -74,9 +81,29 @@ def fit(
 
     from fivo._terminal.progress import summary
     from fivo.cli.training import train_with_progress
+    from fivo.errors import InputError
 
+    if given.get("model") == "auto":
+        from fivo.cli.auto import fit_best
+
+        settings = written_settings(data, {name: value for name, value in given.items() if name != "model"}, config)
+        fit_best(settings, out, budget=budget, horizon=horizon, data_dir=data_dir)
+        return
+    for name, value in (("budget", budget), ("horizon", horizon)):
+        if value is not None:
+            raise InputError(f"--{name} is for --model auto, got {value!r:.40} without it; leave it out.")
     run = train_with_progress(plan_of(data, given, config=config, data_dir=data_dir), out, override=override)
     summary(out, run.result)
+
+
+def written_settings(data: str | None, given: dict[str, Any], config: Path | None) -> dict[str, Any]:
+    """What a file says, overruled by the options of a command."""
+    from fivo.errors import InputError
+    from fivo.settings import read_settings
+
+    if data is not None and "dataset" in given:
+        raise InputError(f"the dataset was given twice, as {data!r:.60} and as --dataset {given['dataset']!r:.60}.")
+    return {**(read_settings(config) if config else {}), **given, **({} if data is None else {"dataset": data})}
 
 
 def plan_of(
@@ -86,12 +113,8 @@ def plan_of(
     from fivo._run import prepare
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
-    from fivo.errors import InputError
-    from fivo.settings import read_settings
 
-    if data is not None and "dataset" in given:
-        raise InputError(f"the dataset was given twice, as {data!r:.60} and as --dataset {given['dataset']!r:.60}.")
-    settings = {**(read_settings(config) if config else {}), **given, **({} if data is None else {"dataset": data})}
+    settings = written_settings(data, given, config)
     own = {name: settings.pop(name) for name in NAMED if ":" in str(settings.get(name, ""))}
     compilation_cache()
     return prepare(

@@ -35,6 +35,7 @@ from fivo.data.tables import (
     check_table,
     is_table,
     read_table,
+    split_labels,
     times_after,
     write_table,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "read_table",
     "save_npz",
     "search_path",
+    "split_labels",
     "times_after",
     "write_table",
 ]

@@ -3,6 +3,7 @@
 What a file says is quoted only as printable characters, so that no name or cell of it moves a terminal's cursor.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -30,6 +31,6 @@ def shown(text: object) -> str:
 
 def reason(error: object) -> str:
     """What another package or machine says is wrong: a line of printable characters, not too long."""
-    text = " ".join(str(error).split()).rstrip(".")
+    text = re.sub(r"\.\s+([A-Z])", lambda match: f"; {match[1].lower()}", " ".join(str(error).split()).rstrip("."))
     shown = "".join(character if character.isprintable() else "?" for character in text[:_LONGEST])
     return shown or type(error).__name__

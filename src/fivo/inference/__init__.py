@@ -1,7 +1,8 @@
 """Uses of a trained model: its bounds on any split, what limits them, and new sequences from it."""
 
-from fivo.inference.accuracy import crps
+from fivo.inference.accuracy import brier, crps, energy_score, is_covered, log_mass
 from fivo.inference.anomalies import Calibration
+from fivo.inference.backtesting import ModelForecaster, backtest
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
 from fivo.inference.exporting import export_model
@@ -9,6 +10,7 @@ from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import Draws, forecast_rows
 from fivo.inference.forecasts import Forecast
 from fivo.inference.lineage import Lineage, trace_lineage
+from fivo.inference.naive import SeasonalNaive
 from fivo.inference.relative import read_baseline, relative_to
 from fivo.inference.rowfilters import ExactRowFilter, RowFilter, Rows, row_filter
 from fivo.inference.sampling import sample
@@ -18,6 +20,7 @@ from fivo.inference.smoothing import Smoothed, impute_rows, smooth_rows
 from fivo.inference.streams import RowStream
 from fivo.inference.tables import TableModel
 from fivo.inference.trained import Trained, filter_of
+from fivo.inference.windows import Forecaster, Forecasts, Windows, guess_season, make_windows
 
 __all__ = [
     "Calibration",
@@ -25,24 +28,36 @@ __all__ = [
     "Draws",
     "ExactRowFilter",
     "Forecast",
+    "Forecaster",
+    "Forecasts",
     "Lineage",
+    "ModelForecaster",
     "RowFilter",
     "RowStream",
     "Rows",
     "ScoredRow",
+    "SeasonalNaive",
     "Smoothed",
     "TableModel",
     "Trained",
+    "Windows",
+    "backtest",
     "bounding_options",
+    "brier",
     "crps",
     "diagnose",
     "diagnose_model",
+    "energy_score",
     "evaluate",
     "export_model",
     "filter_of",
     "filter_rows",
     "forecast_rows",
+    "guess_season",
     "impute_rows",
+    "is_covered",
+    "log_mass",
+    "make_windows",
     "read_baseline",
     "relative_to",
     "row_filter",

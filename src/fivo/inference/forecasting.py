@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree, Shaped
 from fivo.batch import Batch, Sequence, as_batch, over_sequences
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
-from fivo.models import Generator, SequenceModel, check_inputs, check_streams, simulate
+from fivo.models import Generator, LinearGaussian, SequenceModel, check_inputs, check_streams, simulate
 from fivo.smc import ParticleFilter, Particles, sequence_keys
 
 
@@ -57,7 +57,7 @@ def forecast_rows(
         horizon: How many rows to draw.
         inputs: The inputs of those rows [sequence, horizon, input], for models that read inputs.
         num_samples: Draws for each sequence.
-        num_particles: Of the filter that reads the sequences so far.
+        num_particles: Of the filter that reads the sequences so far; a `LinearGaussian` reads them exactly.
         key: One random key, or one for each sequence.
     """
     batch = as_batch(batch)
@@ -75,7 +75,8 @@ def forecast_rows(
             f"{np.shape(inputs)}."
         )
     future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
-    samples, alive = draw_rows(model, batch, horizon, future, sequence_keys(key, count), num_samples, num_particles)
+    keys = sequence_keys(key, count)
+    samples, alive = draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
     dead = ~np.asarray(alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
@@ -91,38 +92,70 @@ def draw_rows(
     num_samples: int,
     num_particles: int,
 ) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
-    """The draws of `forecast_rows` as a function that JAX can trace, and which sequences are possible at all."""
+    """The draws of `forecast_rows` as a function that JAX can trace, and which sequences are possible."""
     filter_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(keys)
+    if isinstance(model, LinearGaussian):
+        states = _exact_states(model, batch, filter_keys, num_samples)
+        drawn = _continue(model, batch, states, future, draw_keys, horizon)
+        return drawn, jnp.ones(batch.lengths.shape, bool)
     seen = ParticleFilter(num_particles, "systematic")(model, batch, key=filter_keys)
-    return _continue(model, batch, seen.particles, future, draw_keys, horizon, num_samples), seen.alive
+    choice_keys, draw_keys = jax.vmap(jax.random.split, out_axes=1)(draw_keys)
+    states = _chosen_states(seen.particles, choice_keys, num_samples)
+    return _continue(model, batch, states, future, draw_keys, horizon), seen.alive
+
+
+@eqx.filter_jit
+def _exact_states(
+    model: LinearGaussian, batch: Batch, keys: Key[Array, " batch"], num_samples: int
+) -> Float[Array, "batch sample state"]:
+    """States after the last rows, A z with z drawn from its exact law given them."""
+    moments = model.filtered(batch)
+    at = jnp.arange(batch.lengths.shape[0]), batch.lengths - 1
+
+    def one(mean: Array, covariance: Array, key: Key[Array, ""]) -> Array:
+        values, vectors = jnp.linalg.eigh(covariance)  # of a covariance that rounding may have made singular
+        half = vectors * jnp.sqrt(jnp.maximum(values, 0))[None]
+        z = mean[None] + jax.random.normal(key, (num_samples, mean.shape[0]), mean.dtype) @ half.T
+        return z @ model.transition_matrix.T
+
+    return jax.vmap(one)(moments.means[at], moments.covariances[at], keys)
 
 
 @eqx.filter_jit
 def _continue(
     model: SequenceModel,
     batch: Batch,
-    particles: Particles,
+    states: PyTree,
     inputs: Float[Array, "batch horizon input"] | None,
     keys: Key[Array, " batch"],
     horizon: int,
-    num_samples: int,
 ) -> Shaped[Array, "batch sample horizon dim"]:
-    def one(sequence: Sequence, particles: Particles, u: Float[Array, "horizon input"] | None, key: Key[Array, ""]):
+    """One continuation of every state."""
+
+    def one(sequence: Sequence, states: PyTree, u: Float[Array, "horizon input"] | None, key: Key[Array, ""]):
         memory = memory_after(model, sequence)
-        choice_key, draw_key = jax.random.split(key)
+
+        def draw(state: PyTree, key: Key[Array, ""]) -> Shaped[Array, "horizon dim"]:
+            return simulate(model, horizon, key=key, inputs=u, start=Generator(state, memory)).observations
+
+        return jax.vmap(draw)(states, jax.random.split(key, jax.tree.leaves(states)[0].shape[0]))
+
+    return over_sequences(one, batch, states, inputs, keys)
+
+
+@eqx.filter_jit
+def _chosen_states(particles: Particles, keys: Key[Array, " batch"], num_samples: int) -> PyTree:
+    """States [batch, sample, ...] of particles, each as often as its weight says."""
+
+    def one(particles: Particles, key: Key[Array, ""]) -> PyTree:
         # Evenly spread over the particles: less noise than independent choices, and no less right.
-        offsets = (jnp.arange(num_samples) + jax.random.uniform(choice_key)) / num_samples
+        offsets = (jnp.arange(num_samples) + jax.random.uniform(key)) / num_samples
         cumulative = jnp.cumsum(jnp.exp(particles.log_weights))
         last = particles.log_weights.shape[0] - 1
         chosen = jnp.minimum(jnp.searchsorted(cumulative, offsets * cumulative[-1]), last)
+        return jax.tree.map(lambda leaf: leaf[chosen], particles.state)
 
-        def draw(index: Array, key: Key[Array, ""]) -> Shaped[Array, "horizon dim"]:
-            state = jax.tree.map(lambda leaf: leaf[index], particles.state)
-            return simulate(model, horizon, key=key, inputs=u, start=Generator(state, memory)).observations
-
-        return jax.vmap(draw)(chosen, jax.random.split(draw_key, num_samples))
-
-    return over_sequences(one, batch, particles, inputs, keys)
+    return jax.vmap(one)(particles, keys)
 
 
 def memory_after(model: SequenceModel, sequence: Sequence) -> PyTree:

@@ -119,7 +119,7 @@ class TableModel:
             quantile = np.moveaxis(np.quantile(flat, quantiles, axis=2), 0, 2)
             return flat.mean(axis=2), quantile, np.asarray(drawn.distinct)
 
-        mean, quantile, distinct = self._each(seen.split, "smoothing", smoothed)
+        mean, quantile, distinct = self.each(seen.split, "smoothing", smoothed)
         return self._rows(frame, seen, state_columns(mean, quantile, quantiles) | {"distinct": distinct})
 
     def impute(self, table: Any, *, quantiles: Sequence[float] = (0.1, 0.9), num_samples: int = 100) -> Frame:
@@ -142,7 +142,7 @@ class TableModel:
             drawn, distinct = impute_rows(pf, self.model, batch, num_samples=num_samples, key=keys)
             return np.swapaxes(drawn.samples, 1, 2), distinct
 
-        samples, distinct = self._each(seen.split, "imputing", imputed)
+        samples, distinct = self.each(seen.split, "imputing", imputed)
         missing = ~np.concatenate(seen.masks)
         columns: dict[str, Any] = {"distinct": distinct}
         for place, column in enumerate(self.schema.values):
@@ -175,7 +175,7 @@ class TableModel:
         _, seen = self.read(table)
         inputs = self._future_inputs(seen, horizon, inputs_from)
         found: list[Any] = [None] * len(seen.sequences)
-        for batch, keys, indices in self._chunks(seen.split, "forecasting"):
+        for batch, keys, indices in self.chunks(seen.split, "forecasting"):
             u = None if inputs is None else inputs[np.maximum(indices, 0)]
             drawn = forecast_rows(
                 self.model,
@@ -240,7 +240,7 @@ class TableModel:
             found = filter_rows(pf, self.model, batch, quantiles=quantiles, key=keys)
             return tuple(np.asarray(leaf, np.float64) for leaf in found)
 
-        return Rows(*self._each(seen, "filtering", rows))  # pyright: ignore[reportArgumentType]
+        return Rows(*self.each(seen, "filtering", rows))  # pyright: ignore[reportArgumentType]
 
     def _increments(self, seen: TableSequences, repeat: int) -> Float[np.ndarray, " row"]:
         pf = ParticleFilter(self.num_particles, "systematic")
@@ -251,20 +251,37 @@ class TableModel:
             keys = jax.vmap(lambda key: jax.random.fold_in(key, repeat))(keys)
             return (np.asarray(pf(self.model, batch, key=keys).log_increments, np.float64),)
 
-        return self._each(seen.split, "scoring", increments)[0]
+        return self.each(seen.split, "scoring", increments)[0]
 
-    def _each(self, seen: Split, what: str, function: Callable[..., Parts]) -> Parts:
-        """What a function says of every step, all series one after the other, from arrays [batch, time, ...]."""
+    def each(self, seen: Split, what: str, function: Callable[..., Parts]) -> Parts:
+        """What a function says of every step, all series one after the other.
+
+        Args:
+            seen: The series.
+            what: What is being done, for progress.
+            function: Of a batch and a key for each of its sequences, to arrays [batch, time, ...].
+
+        Returns:
+            The function's arrays [row, ...].
+        """
         found: list[Any] = [None] * len(seen)
-        for batch, keys, indices in self._chunks(seen, what):
+        for batch, keys, indices in self.chunks(seen, what):
             parts = function(batch, keys)
             for slot, index in enumerate(indices):
                 if index >= 0:
                     found[index] = [part[slot, : len(seen[index])] for part in parts]
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
-    def _chunks(self, seen: Split, what: str) -> Any:
-        """Batches of series of similar lengths, a key for each, and which they are; -1 is an empty slot."""
+    def chunks(self, seen: Split, what: str) -> Any:
+        """Batches of series of similar lengths.
+
+        Args:
+            seen: The series.
+            what: What is being done, for progress.
+
+        Yields:
+            A batch, a key for each of its sequences, and which series they are; -1 is an empty slot.
+        """
         lengths = seen.lengths
         keys = jax.random.split(jax.random.key(self.seed), len(lengths))
         done = 0

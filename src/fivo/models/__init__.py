@@ -24,6 +24,7 @@ from fivo.models._linear_gaussian import LinearGaussian
 from fivo.models._simulate import Generator, Simulation, simulate
 from fivo.models._srnn import SRNN
 from fivo.models._stochastic_volatility import StochasticVolatility
+from fivo.models._structural import num_structural_latents, structural_start
 from fivo.models._trajectories import (
     Densities,
     Reading,
@@ -84,10 +85,12 @@ __all__ = [
     "has_initial_prior",
     "inspect_step",
     "log_prior_ratio",
+    "num_structural_latents",
     "over_time",
     "read",
     "read_batch",
     "shown",
     "simulate",
     "start_state",
+    "structural_start",
 ]

@@ -7,6 +7,7 @@ from fivo.runs._checking import FileStatus, check_run
 from fivo.runs._checkpoints import Best, Progress
 from fivo.runs._directory import CONFIG, RunDirectory
 from fivo.runs._excerpt import EXCERPT, Excerpt, read_excerpt, write_excerpt
+from fivo.runs._forecasting import Backtest, Candidate, ColumnScores, ForecastScores, Selection, WindowScores
 from fivo.runs._metrics import Row, last_row
 from fivo.runs._records import (
     BoundScore,
@@ -31,13 +32,17 @@ __all__ = [
     "EXCERPT",
     "FORMAT",
     "RECORD",
+    "Backtest",
     "Best",
     "BoundScore",
+    "Candidate",
+    "ColumnScores",
     "Diagnosis",
     "DiagnosisRow",
     "Evaluations",
     "Excerpt",
     "FileStatus",
+    "ForecastScores",
     "Progress",
     "Provenance",
     "Record",
@@ -48,10 +53,12 @@ __all__ = [
     "RunDirectory",
     "Sandwich",
     "Score",
+    "Selection",
     "Summary",
     "TableRecord",
     "UnreadableError",
     "Verdict",
+    "WindowScores",
     "average_of",
     "check_run",
     "encode_record",

@@ -81,7 +81,16 @@ OPTIONS = options()
 """Every option of `fit`, by its name in Python."""
 ONLY_TABLES = frozenset(Table.__struct_fields__) - frozenset(Source.__struct_fields__)
 """Settings that say that data is a table."""
-_DEFAULTS_OF: dict[Any, dict[str, Any]] = {"linear-gaussian": {"bound": "exact", "learning_rate": 0.02}}
+_DEFAULTS_OF: dict[Any, dict[str, Any]] = {
+    "linear-gaussian": {
+        "bound": "exact",
+        "learning_rate": 0.001,
+        "steps": 1000,
+        "validate_every": 25,
+        "log_every": 25,
+        "patience": 12,
+    }
+}
 """Defaults of other sections that come with a model."""
 
 

@@ -65,7 +65,15 @@ class DMM(Networks, frozen=True, tag="dmm"):
 class LinearGaussianModel(Section, frozen=True, tag="linear-gaussian"):
     """The linear-Gaussian state-space model, trained on its exact likelihood."""
 
-    latents: Annotated[int, _count("Dimension of the latent state of a linear-gaussian model.")] = 4
+    latents: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=4096,
+            description="Dimension of the latent state of a linear-gaussian model; 0 means a level for each column, a "
+            "slope and three cycles.",
+        ),
+    ] = 0
 
 
 class OwnModel(Section, frozen=True, tag="own"):

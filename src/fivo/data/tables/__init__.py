@@ -6,6 +6,7 @@ from fivo.data.tables.reading import as_table, is_table, read_table
 from fivo.data.tables.rows import RowPast, RowReader, RowStep
 from fivo.data.tables.schema import SplitRule, TableColumn, TableSchema, TimeRule
 from fivo.data.tables.sequences import TableSequences, apply_schema
+from fivo.data.tables.splitting import split_labels
 from fivo.data.tables.writing import check_place, write_table
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "check_table",
     "is_table",
     "read_table",
+    "split_labels",
     "times_after",
     "write_table",
 ]

@@ -5,16 +5,19 @@ series that is in a later split has its earlier steps as context, so that nothin
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Int64, Shaped
 
+from fivo.data.budget import Budget
 from fivo.data.foreign import shown
 from fivo.data.splits import ALL_SPLITS
 from fivo.data.tables.backend import Frame, polars
 from fivo.data.tables.cells import cleaned, column_of
-from fivo.data.tables.layout import Layout
-from fivo.data.tables.schema import SplitRule
+from fivo.data.tables.layout import Layout, lay_out
+from fivo.data.tables.reading import as_table
+from fivo.data.tables.schema import SplitRule, TableSchema
 from fivo.errors import InputError
 
 MANY_SERIES = 20
@@ -42,6 +45,25 @@ def split_rule(split: str | None, fractions: Mapping[str, float] | None, seed: i
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"`seed` must be a whole number from 0, got {seed!r:.40}.")
     return SplitRule("time" if split == "time" else "series", None, shares, seed)
+
+
+def split_labels(schema: TableSchema, table: Any, part: str) -> tuple[list[Any], list[Shaped[np.ndarray, " _time"]]]:
+    """What the sequences of a split are called, and the times of their steps, context included.
+
+    Args:
+        schema: how the table was read (`Dataset.table`).
+        table: that table: a path or a frame.
+        part: train (of tables that were not cut into windows), valid, calibrate or test.
+
+    Returns:
+        The ids, `[None]` without an id column, and the times, datetime64 or numbers, in the order of `Dataset.split`.
+    """
+    frame = as_table(table)
+    laid = lay_out(frame, schema.id, schema.time_column, schema.time.every, Budget("the table"))
+    bounds, k = bounds_of(schema.split, laid, frame), ALL_SPLITS.index(part)
+    times = laid.times if laid.kind in ("rows", "number") else laid.times.astype("datetime64[us]")
+    chosen = np.flatnonzero(bounds[:, k + 1] > bounds[:, k]).tolist()
+    return [laid.ids[i] for i in chosen], [times[laid.offsets[i] :][: bounds[i, k + 1]] for i in chosen]
 
 
 def bounds_of(rule: SplitRule, laid: Layout, frame: Frame) -> Bounds:
