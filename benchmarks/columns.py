@@ -50,7 +50,7 @@ def series(rng: np.random.Generator) -> np.ndarray:
 def dataset(kinds: tuple[str, ...], seed: int = 0) -> Dataset:
     """Ragged series; the numbers are the same whatever the columns are said to be."""
     rng = np.random.default_rng(seed)
-    splits = {
+    splits: dict[str, Any] = {
         name: [series(rng) for _ in range(count)] for name, count in (("train", 160), ("valid", 40), ("test", 60))
     }
     return Dataset.from_arrays(**splits, name="columns", columns=COLUMNS, kinds=list(kinds))
@@ -85,14 +85,15 @@ def forecasts(model: Any, batch: fivo.Batch, key: jax.Array, num_particles: int)
         inputs = (x, mask, jax.random.split(second, x.shape[0]))
         return lax.scan(step, pf.init(model, key=first), inputs)[1]
 
-    return jax.vmap(one)(batch.observations, batch.mask, jax.random.split(key, batch.lengths.shape[0]))
+    return jax.vmap(one)(batch.observations, jnp.asarray(batch.mask), jax.random.split(key, batch.lengths.shape[0]))
 
 
-def log_mass(emission: dist.Distribution, x: jax.Array) -> jax.Array:
+def log_mass(emission: Any, x: jax.Array) -> jax.Array:
     """log P(x) of every cell, where the emission is discrete, or of k ± 1/2 where it is normal."""
     if not isinstance(emission, dist.Normal):
         return emission.log_prob(x)
-    above, below = (jax.scipy.stats.norm.cdf(x + d, emission.loc, emission.scale) for d in (0.5, -0.5))
+    loc, scale = jnp.asarray(emission.loc), jnp.asarray(emission.scale)
+    above, below = (jax.scipy.stats.norm.cdf(x + d, loc, scale) for d in (0.5, -0.5))
     return jnp.log(jnp.maximum(above - below, 1e-12))
 
 
