@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,7 +90,7 @@ CURRENCIES = ["EXCAUS", "EXJPUS", "EXSZUS", "EXALUS", "EXUKUS", "EXEUUS"]
 def forex() -> pl.DataFrame:
     """100 log of exchange rates of six currencies to the dollar, monthly."""
     found = pl.read_csv(os.environ[FOREX], separator="\t").select(CURRENCIES)
-    return found.select(100 * pl.all().log()).with_columns(time=pl.Series(months("2007-09", found.height)))
+    return found.select(pl.all().log() * 100).with_columns(time=pl.Series(months("2007-09", found.height)))
 
 
 SOURCES = {
@@ -137,13 +136,17 @@ class Statsmodels:
             called = f"ETS(A,{'Ad' if damped else 'A' if trend else 'N'},{'A' if part else 'N'})"
             if not missing:  # ETSModel takes no missing values
                 found.append((called, lambda y, o=options: ETSModel(y, **o)))
-        for level, cycle in product(("local level", "local linear trend", "smooth trend"), (False, True)):
-            options: dict[str, Any] = {"level": level}
+        levels = ("local level", "local linear trend", "smooth trend", "fixed intercept")
+        extras: list[tuple[str, dict[str, Any]]] = [("", {"irregular": True})]
+        if season == 1:
+            extras.append((", cycle", {"cycle": True, "stochastic_cycle": True, "damped_cycle": True}))
+        for level, (called, more) in product(levels, extras):
+            options = {"level": level, **more}
+            if level == "fixed intercept" and not called:
+                called, options = ", AR", {"level": level, "autoregressive": 1}
             options |= {"seasonal": season} if season > 1 else {}
-            options |= {"cycle": True, "stochastic_cycle": True, "damped_cycle": True} if cycle and season == 1 else {}
-            if not cycle or season == 1:
-                called = f"UC({level}{', seasonal' if season > 1 else ''}{', cycle' if cycle else ''})"
-                found.append((called, lambda y, o=options: UnobservedComponents(y, **o)))
+            name = f"UC({level}{', seasonal' if season > 1 else ''}{called})"
+            found.append((name, lambda y, o=options: UnobservedComponents(y, **o)))
         return found
 
     def __call__(self, windows: Windows) -> Forecasts:
@@ -188,15 +191,12 @@ def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], Non
     dataset = Dataset.from_table(table, fractions=FRACTIONS, name=name, **source.reading)
     season = guess_season(dataset.table)  # pyright: ignore[reportArgumentType]
     forecasters: dict[str, Any] = {}
-    seconds: dict[str, float] = {}
     verdicts: dict[str, list[str]] = {}
     for model in (model for model in OURS if model in models):
         window = OURS[model].get("window")  # the recurrent ones learn faster from pieces
         cut = Dataset.from_table(table, fractions=FRACTIONS, name=name, window=window, **source.reading)
         note(f"{name}: {model}")
-        began = time.process_time()
         run = fivo.fit(model, cut, out=out / name / model, progress=False, **recurrent_options(model))
-        seconds[model] = time.process_time() - began
         forecasters[model] = ModelForecaster(run.on_tables(), SAMPLES)
         if model != "linear-gaussian":
             note(f"{name}: diagnosing {model}")
@@ -205,9 +205,7 @@ def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], Non
         forecasters["seasonal-naive"] = SeasonalNaive(season, SAMPLES)
     chosen = {}
     if "statsmodels" in models:
-        began = time.process_time()
         peers = Statsmodels(dataset, season, lambda: note(f"{name}: statsmodels"))
-        seconds["statsmodels"] = time.process_time() - began
         forecasters["statsmodels"] = peers
         chosen = {column.name: called for column, (called, *_) in zip(dataset.columns, peers.chosen, strict=True)}
     windows = make_windows(dataset.table, dataset.split("test"), WINDOWS, source.horizon)  # pyright: ignore[reportArgumentType]
@@ -218,7 +216,6 @@ def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], Non
         "rows": {part: rows for part, (_, rows) in dataset.counts.items()},
         "columns": len(dataset.columns),
         "statsmodels": chosen,
-        "fit_seconds": {model: round(taken, 1) for model, taken in seconds.items()},
         "diagnosis": verdicts,
         "scores": {model: _figures(found) for model, found in scores.items()},
     }

@@ -221,7 +221,7 @@ def prepare(
         model_name: What to call a model of the user's own; by default its class or function.
         bound_name: What to call an objective of the user's own.
     """
-    flat = dict(settings or {})
+    flat = {name: _listed(value) for name, value in (settings or {}).items()}
     if data is not None and "dataset" in flat:
         raise InputError(f"the dataset was given twice, as `data` and as dataset={flat['dataset']!r:.60}.")
     if flat.get("init_from"):
@@ -262,6 +262,12 @@ def prepare(
         optimizer=rule,
         updates=tuple(updates),
     )
+
+
+def _listed(value: Any) -> Any:
+    """Names given as a list, as `Dataset.from_table` takes them, in the form that settings keep: "lat,lon"."""
+    is_list = isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
+    return ",".join(value) if is_list else value
 
 
 def _source_of(flat: Mapping[str, Any]) -> Source | Table:

@@ -16,7 +16,7 @@ def diagnose(
     split: str = "test",
     sequences: int = 16,
     repeats: int = 8,
-    lineage: str = "test:0",
+    lineage: str | None = None,
     lineage_particles: int = 12,
     seed: int = 0,
     out: Path | None = None,
@@ -39,7 +39,7 @@ def diagnose(
     repeats
         Independent filters per sequence, for variances and standard errors.
     lineage
-        The sequence whose particles are drawn: SPLIT:INDEX.
+        The sequence whose particles are drawn: SPLIT:INDEX; by default the first of the split.
     lineage_particles
         Number of particles to draw.
     seed
@@ -65,6 +65,7 @@ def diagnose(
 
     require("matplotlib", "The plots of a diagnosis")  # before anything is computed
     ladder = _numbers(particles)
+    lineage = f"{split}:0" if lineage is None else lineage
     chosen, index = _sequence(lineage)
     compilation_cache()
     trained = open_run(run, model=None if model is None else imported(model), data_dir=data_dir)
