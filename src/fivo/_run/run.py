@@ -18,9 +18,10 @@ from fivo._building import build_dataset, build_model
 from fivo._run.backtesting import backtest_run
 from fivo._run.history import History
 from fivo.bounds import Bound
-from fivo.data import Dataset, TableFacts
+from fivo.data import Column, Dataset, TableFacts, TableSchema
 from fivo.errors import InputError
 from fivo.files import DamagedError
+from fivo.inference.series import SeriesModel
 from fivo.models import SequenceModel
 from fivo.runs import Backtest, Best, Diagnosis, Result, Score, TableRecord
 from fivo.settings import OwnBound, OwnModel, Settings, Table, changed
@@ -74,29 +75,15 @@ class Run(inference.Trained):
     def _facts(self) -> Any:
         return TableFacts.from_plain(self.directory.read(TableRecord).facts) if self.data is None else self.data
 
-    def on_tables(self, *, num_particles: int = 200, seed: int = 0, **options: Any) -> inference.TableModel:
-        """The model as one that reads tables like the one it was trained on: score, filter, smooth, impute, forecast.
+    @property
+    def table(self) -> TableSchema | None:
+        """How the table was read that the run was trained on; None for other data."""
+        return self._facts.table
 
-        Args:
-            num_particles: Of its filters.
-            seed: Random seed.
-            options: As for `fivo.inference.TableModel`.
-        """
-        schema = self._facts.table
-        if schema is None:
-            raise InputError(
-                f"{str(self.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`."
-            )
-        return inference.TableModel(self.model, schema, num_particles, seed, **options)
-
-    def calibration(self, tables: inference.TableModel) -> tuple[inference.Calibration, inference.Calibration]:
-        """What ordinary rows and series of the run's held-out data score: the split `calibrate`, else `test`.
-
-        Args:
-            tables: What `on_tables` returned.
-        """
-        name = "calibrate" if "calibrate" in self.dataset.splits else "test"
-        return tables.calibration(self.dataset.split(name))
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the entries of a frame are, and how they were scaled."""
+        return self._facts.columns
 
     def stream(
         self,
@@ -116,11 +103,15 @@ class Run(inference.Trained):
             state: What `RowStream.save` or `to_bytes` saved, to go on from there.
             options: As for `fivo.inference.RowStream`.
         """
-        tables = self.on_tables(num_particles=num_particles, seed=seed)
-        given = {} if rate is None else {"calibration": self.calibration(tables)[0], "rate": rate}
-        scorer = inference.RowStream(
-            tables.model, tables.schema, num_particles=num_particles, seed=seed, **given, **options
-        )
+        if self.table is None:
+            raise InputError(
+                f"{str(self.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`."
+            )
+        given: dict[str, Any] = {}
+        if rate is not None:
+            model = SeriesModel(self.model, num_particles, jax.random.key(seed))
+            given = {"calibration": inference.Ordinary.held_out(self, model).rows, "rate": rate}
+        scorer = inference.RowStream(self.model, self.table, num_particles=num_particles, seed=seed, **given, **options)
         return scorer if state is None else scorer.restore(state)
 
     def export(self, path: str | os.PathLike, **options: Any) -> dict[str, Any]:

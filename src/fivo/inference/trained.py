@@ -3,7 +3,7 @@
 from typing import Any
 
 from fivo.bounds import Bound
-from fivo.data import Dataset
+from fivo.data import Column, Dataset, TableSchema
 from fivo.models import SequenceModel
 from fivo.resampling import ESSBelow, Never
 from fivo.settings import FIVO, Exact, Settings
@@ -23,6 +23,16 @@ class Trained:
     """The data it was trained on."""
     settings: Settings
     """How it was trained."""
+
+    @property
+    def table(self) -> TableSchema | None:
+        """How the table was read that it was trained on; None for other data."""
+        return self.dataset.table
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the entries of a frame are, and how they were scaled."""
+        return self.dataset.columns
 
     @property
     def model(self) -> SequenceModel:
