@@ -14,7 +14,7 @@ import msgspec
 from jaxtyping import PyTree
 
 from fivo import serialization
-from fivo._building import build_dataset, build_model
+from fivo._building import build_dataset, build_model, with_twist
 from fivo._run.auto import AUTO, BUDGET, check_settings, choose
 from fivo._run.run import Run, made_model
 from fivo._terminal.progress import TrainingProgress
@@ -312,6 +312,7 @@ def _untrained(own: Any, settings: Settings, dataset: Dataset) -> SequenceModel:
         model = build_model(settings, dataset, key=model_key(settings))
     else:
         model = own if isinstance(own, SequenceModel) else made_model(own, dataset)
+        model = with_twist(model, settings, dataset, key=model_key(settings))
     source = settings.training.init_from
     if not source:
         return model

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from fivo import inference, serialization
-from fivo._building import build_dataset, build_model
+from fivo._building import build_dataset, build_model, with_twist
 from fivo._run.backtesting import backtest_run
 from fivo._run.history import History
 from fivo.bounds import Bound
@@ -294,8 +294,9 @@ def open_run(
         )
     if model is not None and not isinstance(settings.model, OwnModel):
         raise InputError(f"{str(directory)!r} is a run of the model {settings.model.kind!r}; leave `model` out.")
-    if model is not None and not isinstance(model, SequenceModel):
-        model = made_model(model, dataset)
+    if model is not None:
+        model = model if isinstance(model, SequenceModel) else made_model(model, dataset)
+        model = with_twist(model, settings, dataset, key=jax.random.key(0))
     return Run(files, settings, dataset, model, bound)
 
 

@@ -144,4 +144,4 @@ def print_table(result: "Score") -> None:
 
 def _title(name: str) -> str:
     """Names of ours in capitals, as the paper has them; those of users as they are."""
-    return name.upper() if name in ("elbo", "iwae", "fivo", "vrnn", "srnn", "dmm") else name
+    return name.upper() if name in ("elbo", "iwae", "fivo", "sixo", "vrnn", "srnn", "dmm") else name

@@ -18,6 +18,7 @@ from fivo.errors import InputError
 from fivo.inference.trained import Trained, filter_of
 from fivo.inference.verdict import judge
 from fivo.models import SequenceModel, simulate
+from fivo.resampling import Never
 from fivo.runs import Diagnosis, DiagnosisRow, Sandwich
 from fivo.settings import flattened
 from fivo.smc import ParticleFilter, lineages
@@ -83,10 +84,14 @@ def diagnose_model(
     keys = jax.random.split(jax.random.key(seed), (len(ladder), 2))
     rows = []
     for rung, num_particles in enumerate(ladder):
-        larger = ParticleFilter(num_particles, pf.resampling, pf.criterion)
+        larger = ParticleFilter(num_particles, pf.resampling, pf.criterion, pf.twisted)
         around = _on_simulations(larger, model, sequences, repeats, keys[rung, 1])
         rows.append(_on_data(larger, model, sequences, repeats, keys[rung, 0], around))
         progress(rung + 1, len(ladder))
+    unresampled = None
+    if pf.resamples and not pf.twisted and ladder[0] > 1:
+        whole = ParticleFilter(ladder[0], criterion=Never())
+        unresampled = _on_data(whole, model, sequences, repeats, keys[0, 0], rows[0].sandwich)
     return Diagnosis(
         split="",
         sequences=list(range(len(sequences))),
@@ -95,7 +100,7 @@ def diagnose_model(
         own_particles=pf.num_particles,
         repeats=repeats,
         rows=rows,
-        verdict=judge(rows, pf.num_particles),
+        verdict=judge(rows, pf.num_particles, unresampled=unresampled),
         config={},
     )
 
@@ -218,7 +223,7 @@ def _simulate(
     batch = Batch(drawn.observations, lengths, None, inputs)
     if pf.resampling == "residual":
         # It has no conditional form; both sides of the sandwich then draw independently.
-        pf = ParticleFilter(pf.num_particles, criterion=pf.criterion)
+        pf = ParticleFilter(pf.num_particles, criterion=pf.criterion, twisted=pf.twisted)
     bounds = sandwich(pf, model, batch, drawn.latents, key=jax.random.fold_in(keys[0], 1))
     return bounds.lower, bounds.upper
 

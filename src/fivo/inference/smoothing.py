@@ -69,8 +69,8 @@ def impute_rows(
         trajectories at each step (`num_samples` where the answer is exact).
     """
     batch = as_batch(batch)
-    if isinstance(model, LinearGaussian):
-        mean, deviation = _exact_cells(model, batch)
+    if isinstance(model.bare, LinearGaussian):
+        mean, deviation = _exact_cells(model.bare, batch)
         levels = (np.arange(num_samples) + 0.5) / num_samples
         normal = ndtri(levels)[None, :, None, None]
         samples = np.asarray(mean)[:, None] + np.asarray(deviation)[:, None] * normal

@@ -6,7 +6,7 @@ from fivo.bounds import Bound
 from fivo.data import Column, Dataset, TableSchema
 from fivo.models import SequenceModel
 from fivo.resampling import ESSBelow, Never
-from fivo.settings import FIVO, Exact, Settings
+from fivo.settings import FIVO, SIXO, Exact, Settings
 from fivo.smc import ParticleFilter
 
 EXACT_PARTICLES = 100
@@ -54,7 +54,8 @@ def filter_of(run: Trained) -> ParticleFilter:
     """A run's own filter; runs trained with the ELBO or IWAE never resample."""
     chosen: Any = run.settings.bound
     if isinstance(chosen, FIVO):
-        return ParticleFilter(chosen.particles, chosen.resampling, ESSBelow(chosen.ess_threshold))
+        criterion = ESSBelow(chosen.ess_threshold)
+        return ParticleFilter(chosen.particles, chosen.resampling, criterion, twisted=isinstance(chosen, SIXO))
     if isinstance(chosen, Exact):
         return ParticleFilter(EXACT_PARTICLES)
     if chosen.kind in ("elbo", "iwae"):

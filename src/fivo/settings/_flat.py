@@ -30,6 +30,8 @@ KINDS: dict[str, dict[str, type]] = {
 }
 DEFAULTS = Settings()
 """The settings of a run that names none."""
+NAMED = ("model", "bound", "twist")
+"""Sections whose kind users choose by the section's name."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -55,7 +57,7 @@ def options() -> dict[str, Option]:
     found: dict[str, Option] = {}
     for section, kinds in SECTIONS.items():
         default = getattr(DEFAULTS, section)
-        if section in ("model", "bound"):
+        if section in NAMED:
             names = tuple(kind for kind in KINDS[section] if kind != OWN)
             found[section] = Option(section, section, Literal[names], default.kind, _KIND_HELP[section])
         for kind in kinds:
@@ -66,7 +68,11 @@ def options() -> dict[str, Option]:
     return found
 
 
-_KIND_HELP = {"model": "The model.", "bound": "The training objective."}
+_KIND_HELP = {
+    "model": "The model.",
+    "bound": "The training objective.",
+    "twist": "How the bound sixo looks ahead; rnn unless it is said.",
+}
 
 
 def _description(annotation: Any) -> str:
@@ -109,6 +115,8 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
     if "recipe" in flat and isinstance(base.optimizer, OwnOptimizer):
         raise InputError("a recipe must come without an optimizer of your own, which it would replace.")
     flat = with_recipe({**_DEFAULTS_OF.get(flat.get("model", ""), {}), **flat})
+    if flat.get("bound") == "sixo" and base.twist.kind == "none":
+        flat = {"twist": "rnn", **flat}
     kinds = {section: getattr(base, section).kind for section in KINDS}
     if kinds["data"] == "source" and any(name in flat for name in ONLY_TABLES):
         kinds["data"] = "table"
@@ -162,7 +170,7 @@ def flattened(settings: Settings) -> dict[str, Any]:
         part = getattr(settings, section)
         values = msgspec.to_builtins(part)
         kind = values.pop("kind", None)
-        if section in ("model", "bound"):
+        if section in NAMED:
             flat[section] = values.get(f"{section}_name", kind)
         flat |= {name: value for name, value in values.items() if not name.endswith(("_name", "_digest"))}
     return flat | dict(settings.own)
