@@ -29,6 +29,7 @@ from fivo._terminal.progress import Bar
 from fivo.data import Dataset
 from fivo.files import write_atomically
 from fivo.inference import Forecasts, ModelForecaster, SeasonalNaive, Windows, backtest, guess_season, make_windows
+from fivo.inference.series import SeriesModel
 
 WINDOWS, SAMPLES = 10, 400
 FRACTIONS = {"train": 0.7, "valid": 0.1, "test": 0.2}
@@ -197,7 +198,7 @@ def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], Non
         cut = Dataset.from_table(table, fractions=FRACTIONS, name=name, window=window, **source.reading)
         note(f"{name}: {model}")
         run = fivo.fit(model, cut, out=out / name / model, progress=False, **recurrent_options(model))
-        forecasters[model] = ModelForecaster(run.on_tables(), SAMPLES)
+        forecasters[model] = ModelForecaster(SeriesModel(run.model), SAMPLES)
         if model != "linear-gaussian":
             note(f"{name}: diagnosing {model}")
             verdicts[model] = run.diagnose(num_sequences=1, repeats=4, particles=[4, 16]).verdict.sentences

@@ -40,7 +40,7 @@ APPLICATION = {
     "_building": {"bounds", "gradients", "models", "resampling", "data", "settings"},
     "_scoring": {"batch", "bounds", "models", "data"},
     "training": {*LIBRARY, *SHARED, "data", "runs", "settings", "_building", "_scoring"},
-    "inference": {*LIBRARY, *SHARED, "data", "runs", "settings", "_building", "_scoring"},
+    "inference": {*LIBRARY, *SHARED, "data", "runs", "report", "settings", "_building", "_scoring"},
     "_run": {*LIBRARY, *SHARED, "data", "runs", "settings", "_building", "_terminal", "training", "inference"},
     "experiments": {"files", "memory", "caching", "data", "runs", "settings", "training", "inference", "_run"},
     "report": {"files", "runs"},

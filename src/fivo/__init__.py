@@ -15,10 +15,16 @@ _LOCATIONS = {
     "Run": "fivo._run",
     "Sequence": "fivo.batch",
     "InputError": "fivo.errors",
+    "anomaly": "fivo._run",
+    "filtered": "fivo._run",
     "fit": "fivo._run",
+    "forecast": "fivo._run",
+    "impute": "fivo._run",
     "open_run": "fivo._run",
     "load": "fivo.serialization",
     "save": "fivo.serialization",
+    "score": "fivo._run",
+    "smoothed": "fivo._run",
 }
 _PACKAGES = (
     "bounds",
@@ -46,13 +52,17 @@ __all__ = [
     "ParticleFilter",
     "Run",
     "Sequence",
+    "anomaly",
     "bounds",
     "config",
     "data",
     "distributions",
     "experiments",
+    "filtered",
     "fit",
+    "forecast",
     "gradients",
+    "impute",
     "inference",
     "load",
     "models",
@@ -61,9 +71,11 @@ __all__ = [
     "resampling",
     "runs",
     "save",
+    "score",
     "serialization",
     "settings",
     "smc",
+    "smoothed",
     "training",
     "weights",
 ]
@@ -87,7 +99,7 @@ if TYPE_CHECKING:
         training,
         weights,
     )
-    from fivo._run import Run, fit, open_run
+    from fivo._run import Run, anomaly, filtered, fit, forecast, impute, open_run, score, smoothed
     from fivo.batch import Batch, Sequence
     from fivo.data import Dataset
     from fivo.errors import InputError

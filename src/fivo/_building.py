@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Array, Key
 
 from fivo import settings as kinds
-from fivo.bounds import ELBO, FIVO, IWAE, Bound, Exact
+from fivo.bounds import ELBO, FIVO, IWAE, SIXO, Bound, Exact
 from fivo.data import Dataset, TableFacts, load
 from fivo.errors import InputError
 from fivo.gradients import Gradient, Pathwise
@@ -15,15 +16,21 @@ from fivo.models import (
     DMM,
     SRNN,
     VRNN,
+    AuxiliaryTwist,
     BernoulliEmission,
     CategoricalEmission,
     CategoricalLatent,
     Emission,
+    ExactTwist,
     MixedEmission,
     NegativeBinomialEmission,
     NormalEmission,
     NormalLatent,
+    QuadratureTwist,
+    RecurrentTwist,
     SequenceModel,
+    Twisted,
+    has_twist,
     num_structural_latents,
     structural_start,
 )
@@ -58,8 +65,39 @@ def build_dataset(settings: Settings, data_dir: str | Path | None = None) -> Dat
 def build_model(settings: Settings, dataset: Dataset | TableFacts, *, key: Key[Array, ""]) -> SequenceModel:
     """The untrained model of the settings."""
     if isinstance(settings.model, kinds.LinearGaussianModel):
-        return _linear_gaussian(settings.model.latents, dataset)
-    return model_with(build_emission(dataset), settings, num_inputs=len(dataset.input_columns), key=key)
+        model = _linear_gaussian(settings.model.latents, dataset)
+    else:
+        model = model_with(build_emission(dataset), settings, num_inputs=len(dataset.input_columns), key=key)
+    return with_twist(model, settings, dataset, key=key)
+
+
+def with_twist(
+    model: SequenceModel, settings: Settings, dataset: Dataset | TableFacts, *, key: Key[Array, ""]
+) -> SequenceModel:
+    """The model with the twist of the settings, if they have one; a model that brings its own keeps it."""
+    chosen = settings.twist
+    twisted = isinstance(settings.bound, kinds.SIXO)
+    if isinstance(chosen, kinds.NoTwist):
+        if twisted and not has_twist(model):
+            raise InputError(
+                f"the bound sixo must be given a model with a twist, got a {type(model).__name__}; say --twist rnn."
+            )
+        return model
+    if not twisted:
+        raise InputError(
+            f"the twist {chosen.kind} must go with the bound sixo, got {settings.bound.kind}; say --bound sixo, or "
+            "leave it out."
+        )
+    if has_twist(model):
+        return model
+    if isinstance(chosen, kinds.RecurrentTwist):
+        frames = None if hasattr(model, "output") else build_emission(dataset)
+        twist = RecurrentTwist(model, chosen.twist_hidden, frames=frames, key=jax.random.fold_in(key, 1))
+    elif isinstance(chosen, kinds.QuadratureTwist):
+        twist = QuadratureTwist(chosen.twist_points, chosen.twist_window)
+    else:
+        twist = ExactTwist() if isinstance(chosen, kinds.ExactTwist) else AuxiliaryTwist()
+    return Twisted(model, twist)
 
 
 def model_with(emission: Emission, settings: Settings, *, num_inputs: int = 0, key: Key[Array, ""]) -> SequenceModel:
@@ -170,7 +208,7 @@ def build_bound(
     if name == "iwae":
         return IWAE(num_particles, gradient=gradient)
     fivo = chosen if isinstance(chosen, kinds.FIVO) else kinds.FIVO()
-    return FIVO(
+    return (SIXO if name == "sixo" else FIVO)(
         num_particles,
         resampling=resampling or fivo.resampling,
         criterion=ESSBelow(fivo.ess_threshold),

@@ -15,8 +15,10 @@ EXTRAS = {
     "markupsafe": "app",
     "matplotlib": "app",
     "mido": "app",
+    "polars": "app",
     "soundfile": "app",
     "tensorboardX": "tensorboard",
+    "xarray": "app",
 }
 """Which extra of this package brings a package."""
 

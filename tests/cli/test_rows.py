@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import fivo
 from fivo.cli import main
 from fivo.errors import InputError
 from tests.sentences import assert_one_sentence
@@ -67,7 +68,9 @@ def test_score(place, capsys):
 
 
 def test_filter_and_smooth(place):
-    command(place, "filter", "--out", place / "filtered.parquet", "--particles", "50")
+    plot = ("--plot", place / "states.svg")
+    command(place, "filter", "--out", place / "filtered.parquet", "--particles", "50", *plot)
+    assert "state 0" in (place / "states.svg").read_text()
     command(place, "smooth", "--out", place / "smoothed.csv", "--quantiles", "0.25,0.75")
     filtered, smoothed = pl.read_parquet(place / "filtered.parquet"), pl.read_csv(place / "smoothed.csv")
     assert {"lat_mean", "lat_q0.1", "speed_q0.9", "state0_mean", "log_likelihood"} <= set(filtered.columns)
@@ -78,7 +81,8 @@ def test_filter_and_smooth(place):
 
 
 def test_impute(place):
-    command(place, "impute", "--out", place / "whole.csv")
+    command(place, "impute", "--out", place / "whole.csv", "--plot", place / "whole.png")
+    assert (place / "whole.png").read_bytes().startswith(b"\x89PNG")
     whole, given = pl.read_csv(place / "whole.csv"), ships()
     assert whole["lat"].null_count() == 0
     seen = given["lat"].is_not_null()
@@ -98,13 +102,16 @@ def test_forecast(place, capsys):
     assert made["t"].to_list()[:3] == [14, 15, 16]
     assert (made["lat_q0.1"] < made["lat_q0.9"]).all()
     (place / "next.csv").unlink()
+    sentence = refused(capsys, "forecast", place / "run", place / "ships.csv", *arguments, "--plot", "fan.gif")
+    assert_one_sentence(sentence, ".png", "fan.gif")
     sentence = refused(capsys, "forecast", place / "run", place / "ships.csv", *arguments)
     assert_one_sentence(sentence, "wind", "--inputs-from")
     assert not (place / "next.csv").exists()
 
 
 def test_anomaly(place, capsys):
-    command(place, "anomaly", "--rate", "0.3", "--out", place / "alarms.csv", "--particles", "40")
+    command(place, "anomaly", "--rate", "0.3", "--out", place / "alarms.csv", "--plot", place / "alarms.svg")
+    assert "false-alarm rate 0.3" in (place / "alarms.svg").read_text()
     alarms = pl.read_csv(place / "alarms.csv")
     assert alarms.height == ships().height
     assert alarms["p_value"].is_between(0, 1).all()
@@ -150,6 +157,6 @@ def test_another_unit_is_a_warning(place, tmp_path, capsys):
     assert capsys.readouterr().err.count("is it in another unit?") == 1
 
 
-def test_a_run_of_music_reads_no_tables(fivo_run):
-    with pytest.raises(InputError, match="was not trained on a table"):
-        fivo_run.on_tables()
+def test_a_run_of_music_reads_no_tables(fivo_run, place):
+    with pytest.raises(InputError, match="only by a run that was trained on one"):
+        fivo.score(fivo_run, place / "ships.csv")

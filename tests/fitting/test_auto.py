@@ -61,7 +61,7 @@ def test_the_clear_winner_is_kept_as_a_run(few, table, tmp_path, capsys, monkeyp
     assert all(status.status in ("good", "unchecked") for status in check_run(out))
     run = fivo.open_run(out)
     assert run.settings.model.latents == 4
-    assert run.on_tables().forecast(table, 3).mean.shape == (1, 3, 1)
+    assert fivo.forecast(run, table, 3).mean.shape == (1, 3, 1)
     # A second call trains nothing.
     monkeypatch.setattr(auto, "_candidate", None)
     main(command)

@@ -28,6 +28,12 @@ TABLE: dict[str, Any] = {
     "every": "10min", "split": "series", "fractions": "train=0.5,valid=0.5", "window": 50, "split_seed": 4,
 }  # fmt: skip
 """Settings that the others leave no room for."""
+RECURRENT: dict[str, Any] = {
+    "bound": "sixo", "twist": "rnn", "twist_hidden": 5, "twist_training": "td", "twist_learning_rate": 0.5,
+    "twist_repeats": 2, "twist_copies": 3,
+}  # fmt: skip
+QUADRATURE: dict[str, Any] = {"bound": "sixo", "twist": "quadrature", "twist_points": 7, "twist_window": 2}
+EVERY = {"networks": CHANGED, "tables": TABLE, "rnn twist": RECURRENT, "quadrature twist": QUADRATURE}
 
 
 def given_by(words: list[str]) -> dict[str, Any]:
@@ -48,12 +54,12 @@ def test_nothing_said_means_the_same_everywhere(tmp_path):
 
 
 def test_every_option_is_changed_below():
-    assert CHANGED.keys() | TABLE.keys() == OPTIONS.keys()
-    for changed in (CHANGED, TABLE):
+    assert {name for changed in EVERY.values() for name in changed} == OPTIONS.keys()
+    for changed in EVERY.values():
         assert not [name for name, value in changed.items() if value == OPTIONS[name].default and name != "bound"]
 
 
-@pytest.mark.parametrize("changed", [CHANGED, TABLE], ids=["networks", "tables"])
+@pytest.mark.parametrize("changed", EVERY.values(), ids=EVERY)
 def test_everything_said_means_the_same_everywhere(tmp_path, changed):
     (tmp_path / "flat.toml").write_text(tomli_w.dumps(changed))
     words = [
@@ -72,7 +78,7 @@ def test_everything_said_means_the_same_everywhere(tmp_path, changed):
     assert make_settings(read_settings(directory.config_path)) == settings
 
 
-@pytest.mark.parametrize("bound", ["elbo", "iwae", "fivo"])
+@pytest.mark.parametrize("bound", ["elbo", "iwae", "fivo", "sixo"])
 def test_settings_of_every_bound_come_back_from_their_file(tmp_path, bound):
     settings = make_settings({"bound": bound, "particles": 3})
     directory = RunDirectory(tmp_path)

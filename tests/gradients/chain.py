@@ -42,6 +42,24 @@ class Chain(SequenceModel):
         return latent.astype(jnp.int32)
 
 
+class TwistedChain(Chain):
+    """The chain with log r_t = tilt[z_t, x_t+1]."""
+
+    tilt: jax.Array
+
+    def lookahead(self, sequence):
+        x = sequence.observations[:, 0].astype(jnp.int32)
+        return jnp.concatenate([x[1:], x[:1]])
+
+    def twist(self, state, latent, future):
+        return self.tilt[latent, future]
+
+
+def twisted_chain() -> TwistedChain:
+    plain = chain()
+    return TwistedChain(plain.transition, plain.emission_table, plain.guide, tilt=jnp.array([[0.5, -0.4], [-0.2, 0.6]]))
+
+
 def chain() -> Chain:
     return Chain(
         transition=jnp.array([[0.2, -0.3], [-0.1, 0.4], [0.3, 0.1]]),
@@ -81,21 +99,22 @@ class Outcomes(NamedTuple):
         return jnp.exp(jnp.asarray(self.log_probability))
 
 
-def outcomes(pf: ParticleFilter, batch: fivo.Batch, num_keys: int = 100_000) -> Outcomes:
+def outcomes(pf: ParticleFilter, batch: fivo.Batch, num_keys: int = 100_000, model: Chain | None = None) -> Outcomes:
     """Found by trying keys; that all were found is checked by their probabilities, which sum to one."""
+    model = chain() if model is None else model
     keys = jax.random.split(jax.random.key(0), num_keys)
     many = jax.tree.map(lambda leaf: jnp.repeat(leaf, num_keys, axis=0), batch)
 
     @fast_jit
     def run(keys):
-        result = pf(chain(), many, key=keys, keep=("ancestors", "latents"))
+        result = pf(model, many, key=keys, keep=("ancestors", "latents"))
         return result.latents, result.ancestors
 
     latents, ancestors = map(np.asarray, run(keys))
     flat = np.concatenate([latents.reshape(num_keys, -1), ancestors[:, :-1].reshape(num_keys, -1)], axis=1)
     _, first = np.unique(flat, axis=0, return_index=True)
     latents, ancestors = latents[first], ancestors[first]
-    _, log_probability = replay(chain(), pf, latents, ancestors)
+    _, log_probability = replay(model, pf, latents, ancestors)
     np.testing.assert_allclose(np.exp(log_probability).sum(), 1, atol=1e-9)
     return Outcomes(keys[first], latents, ancestors, np.asarray(log_probability))
 
@@ -109,6 +128,7 @@ def replay(model: Chain, pf: ParticleFilter, latents: np.ndarray, ancestors: np.
     before = np.full(latents.shape[::2], START)
     log_weights = jnp.full(latents.shape[::2], -np.log(num_particles))
     log_evidence, log_probability = jnp.zeros(len(latents)), jnp.zeros(len(latents))
+    log_twist = jnp.zeros(before.shape)
     for t, symbol in enumerate(x):
         now = latents[:, t]
         guide = jnp.broadcast_to(model.guide[symbol], (*now.shape, 2))
@@ -116,13 +136,16 @@ def replay(model: Chain, pf: ParticleFilter, latents: np.ndarray, ancestors: np.
         log_q = jnp.take_along_axis(log_q, now[..., None], axis=2)[..., 0]
         log_probability += log_q.sum(axis=1)
         log_weights = log_weights + transition[before, now] + emission[now, symbol] - log_q
+        if isinstance(model, TwistedChain):
+            ahead = model.tilt[now, x[t + 1]] if t < len(x) - 1 else jnp.zeros(now.shape)
+            log_weights, log_twist = log_weights + ahead - log_twist, ahead
         log_total = jax.nn.logsumexp(log_weights, axis=1)
         log_evidence += log_total
         log_weights = log_weights - log_total[:, None]
         before = now
         if t < len(x) - 1 and t in getattr(pf.criterion, "steps", ()):
             log_probability += _log_law(pf, log_weights, ancestors[:, t])
-            before = now[rows, ancestors[:, t]]
+            before, log_twist = now[rows, ancestors[:, t]], log_twist[rows, ancestors[:, t]]
             log_weights = jnp.full(now.shape, -np.log(num_particles))
     return log_evidence, log_probability
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fivo import ParticleFilter
-from fivo.bounds import FIVO, IWAE
+from fivo.bounds import FIVO, IWAE, SIXO
 from fivo.gradients import LatentScore, MovingAverage, OtherFilters, OtherParticles, Score, StopGradientResampling
 from fivo.resampling import Never, Schedule
 from tests.fast import fast_jit
-from tests.gradients.chain import Outcomes, chain, log_likelihood, outcomes, replay, symbols
+from tests.gradients.chain import Outcomes, chain, log_likelihood, outcomes, replay, symbols, twisted_chain
 from tests.helpers import repeated
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -74,6 +74,31 @@ def distance(got, expected) -> float:
 def test_scores_of_latents_and_ancestors_are_the_gradient_of_fivo(scheme, gradient):
     bound = FIVO(2, resampling=scheme, criterion=SCHEDULE, gradient=gradient)
     assert_equal(expectation(bound, case(scheme)[1]), exact(scheme))
+
+
+@pytest.mark.parametrize("gradient", [Score(), Score(OtherParticles())], ids=["no baseline", "particles"])
+def test_scores_are_the_gradient_of_a_twisted_bound(gradient):
+    """That of the twist's own parameters included."""
+    model, bound = twisted_chain(), SIXO(2, criterion=SCHEDULE, gradient=gradient)
+    drawn = twisted_outcomes()
+    batch = repeated(symbols(3), len(drawn.keys))
+
+    def written_out(model):
+        log_evidence, log_probability = replay(model, bound.filter, drawn.latents, drawn.ancestors)
+        return jnp.sum(jnp.exp(log_probability) * log_evidence)
+
+    def estimated(model):
+        return jnp.sum(drawn.probability * bound(model, batch, key=drawn.keys).log_evidence)
+
+    expected, got = fast_jit(jax.grad(written_out))(model), fast_jit(jax.grad(estimated))(model)
+    assert_equal(got, expected)
+    np.testing.assert_allclose(got.tilt, expected.tilt, atol=1e-10)
+    assert np.abs(np.asarray(expected.tilt)).max() > 1e-3
+
+
+@cache
+def twisted_outcomes() -> Outcomes:
+    return outcomes(ParticleFilter(2, criterion=SCHEDULE, twisted=True), symbols(3), model=twisted_chain())
 
 
 @pytest.mark.parametrize("gradient", [LatentScore(), LatentScore(OtherParticles())], ids=["no baseline", "particles"])

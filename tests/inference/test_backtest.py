@@ -10,7 +10,6 @@ from fivo.data import Split, SplitRule, TableColumn, TableSchema, TimeRule
 from fivo.inference import (
     ModelForecaster,
     SeasonalNaive,
-    TableModel,
     backtest,
     brier,
     crps,
@@ -20,6 +19,7 @@ from fivo.inference import (
     log_mass,
     make_windows,
 )
+from fivo.inference.series import SeriesModel
 from fivo.inference.windows import Place, Windows
 from fivo.models import LinearGaussian, simulate
 
@@ -61,7 +61,7 @@ def windows(split):
 
 @pytest.fixture(scope="module")
 def forecaster():
-    return ModelForecaster(TableModel(MODEL, SCHEMA), SAMPLES)
+    return ModelForecaster(SeriesModel(MODEL), SAMPLES)
 
 
 @pytest.fixture(scope="module")

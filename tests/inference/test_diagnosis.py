@@ -1,4 +1,4 @@
-"""Three models with a known culprit, told apart; and a trained run taken through the whole diagnosis."""
+"""Four models with a known culprit, told apart; and a trained run taken through the whole diagnosis."""
 
 import equinox as eqx
 import jax
@@ -11,9 +11,11 @@ import pytest
 import fivo
 from fivo._scoring import score, scoring_plan
 from fivo.bounds import FIVO
+from fivo.data import Split
 from fivo.inference import diagnose, diagnose_model, trace_lineage
 from fivo.inference.diagnosis import distinct
 from fivo.models import LinearGaussian, simulate
+from fivo.resampling import Always
 from fivo.runs import Diagnosis
 from fivo.smc import lineages
 from tests.sentences import assert_one_sentence
@@ -33,6 +35,19 @@ def autoregression(noise: float, proposal: str = "prior") -> LinearGaussian:
     )
 
 
+def random_walk(proposal: str = "prior") -> LinearGaussian:
+    """A position seen through its slowly changing velocity's sum: what a frame says of velocity comes later."""
+    return LinearGaussian(
+        transition_matrix=jnp.array([[1.0, 1.0], [0.0, 1.0]]),
+        transition_covariance=jnp.array([[1e-3, 0.0], [0.0, 1.0]]),
+        emission_matrix=jnp.array([[1.0, 0.0]]),
+        emission_covariance=jnp.array([[1e-2]]),
+        initial_mean=jnp.array([0.0, 0.0]),
+        initial_covariance=jnp.array([[1.0, 0.0], [0.0, 1.0]]),
+        proposal=proposal,
+    )
+
+
 def sequences(model: LinearGaussian, scale: float = 1.0) -> list[np.ndarray]:
     keys = jax.random.split(jax.random.key(0), 8)
     return [scale * np.asarray(simulate(model, NUM_STEPS, key=key).observations) for key in keys]
@@ -43,6 +58,8 @@ CASES = {
     "proposal": (autoregression(3e-5), sequences(autoregression(3e-5))),
     # The prior is a fair proposal, but two particles are too few.
     "particles": (autoregression(1.0), sequences(autoregression(1.0))),
+    # The smoothing proposal sees almost noiseless frames to come, and the targets do not.
+    "targets": (random_walk("smoothing"), sequences(random_walk())),
     # The best proposal there is, and data half as large again as the model has them.
     "model": (autoregression(30.0, "optimal"), sequences(autoregression(30.0), 1.5)),
 }
@@ -52,7 +69,26 @@ PF = fivo.ParticleFilter(LADDER[0])
 @pytest.fixture(scope="module", params=CASES)
 def diagnosed(request):
     model, data = CASES[request.param]
-    return request.param, model, data, diagnose_model(model, data, PF, particles=LADDER, repeats=REPEATS)
+    pf = fivo.ParticleFilter(LADDER[0], criterion=Always()) if request.param == "targets" else PF
+    return request.param, model, data, diagnose_model(model, data, pf, particles=LADDER, repeats=REPEATS)
+
+
+def test_context_is_filtered_and_not_counted():
+    """With masks and inputs: beside the exact log p(x_s:T | x_1:s-1) and its number of steps."""
+    model = LinearGaussian(**{**autoregression(1.0).parameters._asdict(), "input_matrix": jnp.array([[0.8]])})
+    rng, starts = np.random.default_rng(0), (6, 0, 13)
+    xs = [3 * rng.standard_normal((15, 1)).astype(np.float32) for _ in starts]
+    masks = tuple(rng.random(x.shape) > 0.2 for x in xs)
+    inputs = tuple(rng.standard_normal((15, 1)).astype(np.float32) for _ in starts)
+    split = Split(tuple(xs), masks, inputs, starts)
+    result = diagnose_model(model, split, PF, particles=(256,), repeats=6)
+    whole = fivo.Batch.from_sequences(xs, mask=masks, inputs=inputs)
+    before = fivo.Batch(whole.observations, jnp.asarray(starts), whole.mask, whole.inputs)
+    exact = float(jnp.sum(model.log_evidence(whole) - model.log_evidence(before))) / (3 * 15 - sum(starts))
+    row = result.rows[-1]
+    assert abs(row.bound - exact) < 4 * row.standard_error + 2 * row.half_log_variance
+    assert len(row.over_time["ess"]) == 15
+    assert row.over_time["ess"][-1] > 0
 
 
 def test_the_culprit_is_found_and_named(diagnosed):

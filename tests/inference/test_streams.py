@@ -10,8 +10,9 @@ import pytest
 
 import fivo
 from fivo.data import Dataset, apply_schema
-from fivo.inference import Calibration, RowStream, TableModel
+from fivo.inference import Calibration, RowStream
 from fivo.models import SRNN, VRNN, LinearGaussian, MixedEmission, NormalEmission, PoissonEmission
+from tests.inference.known import Known
 
 PARTICLES = 8
 START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
@@ -59,7 +60,7 @@ def assert_same(made: pl.DataFrame, whole: pl.DataFrame, tolerance: float = 1e-9
 def test_rows_are_those_of_a_filtered_table(kind, x64):
     model = network(kind)
     scorer = RowStream(model, SCHEMA, num_particles=PARTICLES, seed=3, state_quantiles=True)
-    whole = TableModel(model, SCHEMA, PARTICLES, 3, warn=lambda _: None).filter(fleet())
+    whole = fivo.filtered(Known(model, SCHEMA), fleet(), num_particles=PARTICLES, key=jax.random.key(3)).to_frame()
     made = streamed(scorer, fleet())
     assert set(made.columns) == set(whole.columns)
     assert_same(made, whole)
@@ -85,18 +86,18 @@ def test_an_exact_stream_scores_what_a_table_does(x64):
     roles = {**ROLES, "values": ["speed"], "static": []}
     schema = Dataset.from_table(fleet(), **roles).table
     model = exact(schema, len(schema.input_columns))
-    tables = TableModel(model, schema, warn=lambda _: None)
+    run = Known(model, schema)
     made = streamed(RowStream(model, schema), fleet())
-    scored, _ = tables.score(fleet())
+    scored = fivo.score(run, fleet()).to_frame()
     assert_same(made.select("log_likelihood"), scored)
-    assert_same(made, tables.filter(fleet()))
+    assert_same(made, fivo.filtered(run, fleet()).to_frame())
 
 
 def test_rows_on_a_grid_are_as_in_a_table(x64):
     table = fleet().with_columns(time=pl.Series([3 * i + (i > 9) * 17 for i in range(24)]))
     schema = Dataset.from_table(table, every=6, **{**ROLES, "values": ["speed"], "static": []}).table
     model = exact(schema, len(schema.input_columns))
-    scored, _ = TableModel(model, schema, warn=lambda _: None).score(table)
+    scored = fivo.score(Known(model, schema), table).to_frame()
     assert_same(streamed(RowStream(model, schema), table).select("log_likelihood"), scored)
     assert len(apply_schema(schema, table).sequences[0]) > 12  # some steps of the grid are empty
 

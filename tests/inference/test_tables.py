@@ -9,8 +9,9 @@ from scipy import stats
 
 import fivo
 from fivo.data import SplitRule, TableColumn, TableSchema, TimeRule
-from fivo.inference import Calibration, TableModel, crps, forecast_rows
+from fivo.inference import Calibration, crps
 from fivo.models import LinearGaussian, simulate
+from tests.inference.known import Known
 
 SERIES, STEPS, HORIZON = 60, 30, 4
 SCHEMA = TableSchema(
@@ -65,9 +66,7 @@ SEEN = frame(X, U, MASK, slice(0, STEPS))
 BATCH = fivo.Batch.from_sequences(X[:, :STEPS], inputs=U[:, :STEPS], mask=MASK[:, :STEPS])
 
 
-@pytest.fixture(scope="module")
-def tables():
-    return TableModel(MODEL, SCHEMA, num_particles=200)
+RUN = Known(MODEL, SCHEMA)
 
 
 def in_order(table: pl.DataFrame, column: str) -> np.ndarray:
@@ -76,21 +75,21 @@ def in_order(table: pl.DataFrame, column: str) -> np.ndarray:
     return table.with_columns(place).sort("place", "t").get_column(column).to_numpy().reshape(SERIES, -1)
 
 
-def test_rows_come_back_in_the_order_they_came(tables):
-    rows, _ = tables.score(SEEN)
+def test_rows_come_back_in_the_order_they_came():
+    rows = fivo.score(RUN, SEEN).to_frame()
     assert rows.select("id", "t").equals(SEEN.select("id", "t"))
 
 
-def test_scores_are_those_of_the_kalman_filter(tables):
-    rows, series = tables.score(SEEN)
+def test_scores_are_those_of_the_kalman_filter():
+    found = fivo.score(RUN, SEEN)
+    rows, series = found.to_frame(), found.to_frame("series")
     np.testing.assert_allclose(in_order(rows, "log_likelihood"), MODEL.log_increments(BATCH), rtol=1e-5, atol=1e-5)
     totals = dict(zip(series["id"], series["log_likelihood"], strict=True))
     assert totals["s3"] == pytest.approx(float(MODEL.log_evidence(BATCH)[3]), rel=1e-5)
 
 
-def test_scores_of_a_filter_agree_within_their_errors(tables):
-    other = TableModel(_disguised(MODEL), SCHEMA, num_particles=400)
-    rows, _ = other.score(SEEN, repeats=4)
+def test_scores_of_a_filter_agree_within_their_errors():
+    rows = fivo.score(Known(DISGUISED, SCHEMA), SEEN, repeats=4, num_particles=400).to_frame()
     exact = np.asarray(MODEL.log_increments(BATCH))
     z = (in_order(rows, "log_likelihood") - exact) / np.maximum(in_order(rows, "standard_error"), 1e-3)
     assert np.median(np.abs(z)) < 1.5
@@ -122,8 +121,11 @@ def _disguised(model):
     return Disguised(model)
 
 
-def test_smoothed_states_are_exact(tables):
-    found = tables.smooth(SEEN)
+DISGUISED = _disguised(MODEL)
+
+
+def test_smoothed_states_are_exact():
+    found = fivo.smoothed(RUN, SEEN).to_frame()
     exact = MODEL.smoothed(BATCH)
     np.testing.assert_allclose(in_order(found, "state1_mean"), np.asarray(exact.means)[..., 1], rtol=1e-4, atol=1e-5)
     upper = np.asarray(exact.means)[..., 0] + stats.norm.ppf(0.9) * np.sqrt(np.asarray(exact.covariances)[..., 0, 0])
@@ -131,7 +133,7 @@ def test_smoothed_states_are_exact(tables):
 
 
 def test_smoothed_states_by_backward_simulation():
-    found = TableModel(_disguised(MODEL), SCHEMA, num_particles=200).smooth(SEEN, num_trajectories=200)
+    found = fivo.smoothed(Known(DISGUISED, SCHEMA), SEEN, num_trajectories=200).to_frame()
     exact = MODEL.smoothed(BATCH)
     spread = np.sqrt(np.asarray(exact.covariances)[..., 0, 0])
     z = (in_order(found, "state0_mean") - np.asarray(exact.means)[..., 0]) / spread
@@ -139,8 +141,8 @@ def test_smoothed_states_by_backward_simulation():
     assert np.median(in_order(found, "distinct")) > 20
 
 
-def test_filtered_states_and_predictions(tables):
-    found = tables.filter(SEEN)
+def test_filtered_states_and_predictions():
+    found = fivo.filtered(RUN, SEEN).to_frame()
     exact = MODEL.filtered(BATCH)
     spread = np.sqrt(np.asarray(exact.covariances)[..., 1, 1])
     z = (in_order(found, "state1_mean") - np.asarray(exact.means)[..., 1]) / spread
@@ -149,8 +151,8 @@ def test_filtered_states_and_predictions(tables):
     assert 0.76 < inside.mean() < 0.84  # rows that were missing are held out, and covered as well
 
 
-def test_imputed_cells_are_the_conditional_normals(tables):
-    found = tables.impute(SEEN, num_samples=400)
+def test_imputed_cells_are_the_conditional_normals():
+    found = fivo.impute(RUN, SEEN, num_samples=400).to_frame()
     holes = ~MASK[:, :STEPS, 0]
     kept = in_order(found, "a")[~holes]
     np.testing.assert_array_equal(kept, X[:, :STEPS, 0].astype(np.float64)[~holes])
@@ -192,9 +194,9 @@ def _conditional_cells():
     return np.stack(means), np.stack(deviations)
 
 
-def test_forecasts_have_the_exact_law(tables):
+def test_forecasts_have_the_exact_law():
     future = frame(X, U, MASK, slice(STEPS, None)).select("id", "t", "u")
-    made = tables.forecast(SEEN, HORIZON, inputs_from=future, num_samples=1000)
+    made = fivo.forecast(RUN, SEEN, HORIZON, inputs=future, num_samples=1000)
     table = made.to_frame()
     assert table.columns[:6] == ["id", "t", "a_mean", "a_q0.1", "a_q0.5", "a_q0.9"]
     assert table.height == SERIES * HORIZON
@@ -203,7 +205,7 @@ def test_forecasts_have_the_exact_law(tables):
     mean = np.asarray(last.means[:, -1], float)
     covariance = np.asarray(last.covariances[:, -1], float)
     a, c = np.asarray(MODEL.transition_matrix, float), np.asarray(MODEL.emission_matrix, float)
-    order = [int(i[1:]) for i in made.ids["id"]]
+    order = [int(i[1:]) for i in made.ids]
     for step in range(HORIZON):
         u = U[:, STEPS + step].astype(float)
         mean = mean @ a.T + u @ np.asarray(MODEL.input_matrix, float).T
@@ -220,30 +222,29 @@ def test_forecasts_have_the_exact_law(tables):
 def test_intervals_cover_what_they_say():
     x, u, mask = drawn(7, series=600, steps=14)
     batch = fivo.Batch.from_sequences(x[:, :10], inputs=u[:, :10], mask=mask[:, :10])
-    made = forecast_rows(MODEL, batch, 4, inputs=u[:, 10:], num_samples=200, key=jax.random.key(3))
+    made = fivo.forecast(MODEL, batch, 4, inputs=u[:, 10:], key=jax.random.key(3))
     low, high = made.quantile(0.1), made.quantile(0.9)
     inside = (low <= x[:, 10:]) & (x[:, 10:] <= high)
     assert inside.size >= 2000
     assert 0.77 < inside.mean() < 0.83
 
 
-def test_p_values_are_uniform_and_alarms_keep_their_rate(tables):
+def test_p_values_are_uniform_and_alarms_keep_their_rate():
     x, u, mask = drawn(11, series=100, steps=12)
     ordinary = frame(x, u, mask)
-    _, seen = tables.read(ordinary)
-    surprise = tables.filtered(seen.split).surprise
-    observed = np.concatenate(seen.masks).any(axis=1)
-    assert stats.kstest(surprise[observed], "uniform").pvalue > 1e-3
-    rows, series = tables.calibration(seen.split)
     new_x, new_u, new_mask = drawn(12, series=100, steps=12)
-    per_row, per_series = tables.anomaly(frame(new_x, new_u, new_mask), rows, series, rate=0.05)
+    found = fivo.anomaly(RUN, frame(new_x, new_u, new_mask), ordinary=ordinary, rate=0.05)
+    observed = np.concatenate(found.context.seen.masks).any(axis=1)
+    assert stats.kstest(np.asarray(found.rows.surprise)[observed], "uniform").pvalue > 1e-3
+    per_row, per_series = found.to_frame(), found.to_frame("series")
     for rate in (0.01, 0.05):
         count, alarms = len(per_row), int((per_row["p_value"] <= rate).sum())
         assert stats.binomtest(alarms, count, rate).pvalue > 1e-4
     assert stats.binomtest(int(per_series["alarm"].sum()), 100, 0.05).pvalue > 1e-3
     strange = new_x.copy()
     strange[:, 8] += 6  # a jump in one row of every series
-    found, _ = tables.anomaly(frame(strange, new_u, np.ones_like(new_mask)), rows, series, rate=0.01)
+    strange = frame(strange, new_u, np.ones_like(new_mask))
+    found = fivo.anomaly(RUN, strange, ordinary=found.ordinary).to_frame()
     recall = found.filter(pl.col("t") == 8)["alarm"].mean()
     assert recall > 0.9
 
@@ -256,12 +257,12 @@ def test_rates_that_cannot_be_met_are_refused():
     assert calibration.p_values(np.array([-1.0]))[0] == pytest.approx(1 / 51)
 
 
-def test_a_forecast_needs_its_inputs(tables):
+def test_a_forecast_needs_its_inputs():
     with pytest.raises(fivo.InputError, match="reads u, so a forecast needs a table"):
-        tables.forecast(SEEN, HORIZON)
+        fivo.forecast(RUN, SEEN, HORIZON)
     short = frame(X, U, MASK, slice(STEPS, STEPS + 2)).select("id", "t", "u")
     with pytest.raises(fivo.InputError, match="needs the inputs of as many rows of 's"):
-        tables.forecast(SEEN, HORIZON, inputs_from=short)
+        fivo.forecast(RUN, SEEN, HORIZON, inputs=short)
 
 
 def test_crps_of_a_normal():

@@ -8,12 +8,13 @@ import pytest
 import fivo
 from fivo import ParticleFilter
 from fivo.bounds import sandwich
-from fivo.models import draw, read_batch
+from fivo.models import Twisted, draw, read_batch
 from fivo.resampling import Always, ESSBelow
 from fivo.smc import conditional_filter, draw_trajectory, particle_gibbs
 from tests.fast import fast_jit
 from tests.helpers import linear_gaussian, mean_within, one_sequence, repeated, standard_errors_off
 from tests.sentences import assert_one_sentence
+from tests.smc.twists import bad
 
 NUM_STEPS, NUM_RUNS, NUM_PARTICLES = 5, 8_000, 8
 NOISE = 4.0
@@ -84,6 +85,22 @@ def test_the_reciprocal_is_unbiased_and_the_reference_kept(many, scheme, criteri
     assert log_ratios.mean() > 4 * log_ratios.std() / np.sqrt(NUM_RUNS), "an upper bound on average"
     held = (np.asarray(result.latents) == np.asarray(references)[:, :, None]).all(axis=-1)
     assert held[:, :NUM_STEPS].any(axis=2).all()
+    moments_agree(fast_jit(lambda r, k: draw_trajectory(r, key=k))(result, jax.random.key(2)), model, batch)
+
+
+def test_a_conditional_filter_and_its_ancestors_take_a_twist(many):
+    """E[1/p̂] = 1/p, and what it draws is from the posterior again."""
+    model, batch, copies, references = many
+    twisted = Twisted(model, bad(0.8))
+    pf = ParticleFilter(8, criterion=Always(), twisted=True)
+    run = fast_jit(
+        lambda m, b, z, k: conditional_filter(
+            pf, m, b, z, key=k, ancestor_sampling=True, keep=("log_weights", "ancestors", "latents")
+        )
+    )
+    result = run(twisted, copies, references, jax.random.key(1))
+    log_ratios = np.asarray(result.log_evidence) - float(model.log_evidence(batch)[0])
+    assert mean_within(np.exp(-log_ratios), 1)
     moments_agree(fast_jit(lambda r, k: draw_trajectory(r, key=k))(result, jax.random.key(2)), model, batch)
 
 

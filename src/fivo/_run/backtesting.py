@@ -1,15 +1,18 @@
 """`Run.backtest`: a run's forecasts of rows that it has not seen, beside simple models on the same windows."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from fivo import inference
 from fivo.data import Dataset, Split, TableSchema, apply_schema, as_table, split_labels
 from fivo.errors import InputError
 from fivo.inference import ModelForecaster, SeasonalNaive, Windows, guess_season, make_windows
+from fivo.inference.series import SeriesModel, Told
 from fivo.models import LinearGaussian
 from fivo.runs import Backtest
 from fivo.settings import Table, flattened
@@ -61,25 +64,27 @@ def backtest_run(
     Returns:
         The scores of every model; `Backtest.own` names the run's own.
     """
-    options: dict[str, Any] = {} if warn is None else {"warn": warn}
-    tables = run.on_tables(num_particles=num_particles, seed=seed, progress=progress, **options)
+    schema = run.table
+    if schema is None:
+        raise InputError(f"{str(run.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`.")
+    key, watch = jax.random.key(seed), Told(progress)
     if not isinstance(num_samples, int) or num_samples < 2:
         raise InputError(f"the number of samples must be at least 2, got {num_samples!r:.60}.")
-    chosen = guess_season(tables.schema) if season is None else season
+    chosen = guess_season(schema) if season is None else season
     naive = SeasonalNaive(chosen, num_samples, seed)
-    data, (names, times) = _data(run, tables, table, split)
-    made = make_windows(tables.schema, data, windows, horizon, names)
+    data, (names, times) = _data(run, schema, table, split, warn or warnings.warn)
+    made = make_windows(schema, data, windows, horizon, names)
     own = run.settings.model.kind if run.settings.model.kind != "own" else "own model"
-    forecasters: dict[str, Any] = {own: ModelForecaster(tables, num_samples)}
+    forecasters: dict[str, Any] = {own: ModelForecaster(SeriesModel(run.model, num_particles, key, watch), num_samples)}
     notes = []
     if compare:
         forecasters[NAIVE] = naive
-        reason = _no_companion(run, tables.schema)
+        reason = _no_companion(run, schema)
         if reason is not None:
             notes.append(f"{LINEAR} is left out: {reason}")
         elif fit_companion is not None and own != LINEAR:
             fitted = fit_companion(run.dataset, run.directory.path / COMPANION)
-            forecasters[LINEAR] = ModelForecaster(fitted.on_tables(seed=seed, progress=progress), num_samples)
+            forecasters[LINEAR] = ModelForecaster(SeriesModel(fitted.model, key=key, watch=watch), num_samples)
     scores, each = inference.backtest(made, forecasters, labels=_labels(made, names, times), progress=progress)
     return Backtest(
         data=split if table is None else str(table if isinstance(table, str | Path) else "a table"),
@@ -114,12 +119,12 @@ def _no_companion(run: "Run", schema: TableSchema) -> str | None:
 Labels = tuple[list[str] | None, list[Any] | None]
 
 
-def _data(run: "Run", tables: Any, table: Any, split: str) -> tuple[Split, Labels]:
+def _data(run: "Run", schema: TableSchema, table: Any, split: str, warn: Callable[[str], None]) -> tuple[Split, Labels]:
     """The series to take windows from, what they are called, and their times."""
     if table is not None:
-        seen = apply_schema(tables.schema, as_table(table))
+        seen = apply_schema(schema, as_table(table))
         for sentence in seen.warnings:
-            tables.warn(sentence)
+            warn(sentence)
         given = seen.split
         starts = tuple(_known_rows(x, run.data) for x in given)
         return Split(given.sequences, given.masks, given.inputs, starts), (_texts(seen.ids), seen.times)
@@ -128,7 +133,7 @@ def _data(run: "Run", tables: Any, table: Any, split: str) -> tuple[Split, Label
     source = run.settings.data
     labels: Labels = (None, None)
     if isinstance(source, Table) and Path(source.dataset).exists():
-        ids, times = split_labels(tables.schema, source.dataset, split)
+        ids, times = split_labels(schema, source.dataset, split)
         labels = _texts(ids), times
     return run.dataset.split(split), labels
 

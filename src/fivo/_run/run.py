@@ -1,5 +1,6 @@
 """A trained run, read back from its directory."""
 
+import dataclasses
 import os
 import textwrap
 from collections.abc import Callable
@@ -13,17 +14,18 @@ import jax
 import numpy as np
 
 from fivo import inference, serialization
-from fivo._building import build_dataset, build_model
+from fivo._building import build_dataset, build_model, with_twist
 from fivo._run.backtesting import backtest_run
 from fivo._run.history import History
 from fivo.bounds import Bound
-from fivo.data import Dataset, TableFacts
+from fivo.data import Column, Dataset, TableFacts, TableSchema
 from fivo.errors import InputError
 from fivo.files import DamagedError
+from fivo.inference.series import SeriesModel
 from fivo.models import SequenceModel
 from fivo.runs import Backtest, Best, Diagnosis, Result, Score, TableRecord
 from fivo.settings import OwnBound, OwnModel, Settings, Table, changed
-from fivo.training import RunDirectory, name_of
+from fivo.training import RunDirectory, digest, name_of
 from fivo.training.groups import trainable, trained_of, with_parameters
 
 WIDTH = 100
@@ -73,29 +75,15 @@ class Run(inference.Trained):
     def _facts(self) -> Any:
         return TableFacts.from_plain(self.directory.read(TableRecord).facts) if self.data is None else self.data
 
-    def on_tables(self, *, num_particles: int = 200, seed: int = 0, **options: Any) -> inference.TableModel:
-        """The model as one that reads tables like the one it was trained on: score, filter, smooth, impute, forecast.
+    @property
+    def table(self) -> TableSchema | None:
+        """How the table was read that the run was trained on; None for other data."""
+        return self._facts.table
 
-        Args:
-            num_particles: Of its filters.
-            seed: Random seed.
-            options: As for `fivo.inference.TableModel`.
-        """
-        schema = self._facts.table
-        if schema is None:
-            raise InputError(
-                f"{str(self.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`."
-            )
-        return inference.TableModel(self.model, schema, num_particles, seed, **options)
-
-    def calibration(self, tables: inference.TableModel) -> tuple[inference.Calibration, inference.Calibration]:
-        """What ordinary rows and series of the run's held-out data score: the split `calibrate`, else `test`.
-
-        Args:
-            tables: What `on_tables` returned.
-        """
-        name = "calibrate" if "calibrate" in self.dataset.splits else "test"
-        return tables.calibration(self.dataset.split(name))
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the entries of a frame are, and how they were scaled."""
+        return self._facts.columns
 
     def stream(
         self,
@@ -115,11 +103,15 @@ class Run(inference.Trained):
             state: What `RowStream.save` or `to_bytes` saved, to go on from there.
             options: As for `fivo.inference.RowStream`.
         """
-        tables = self.on_tables(num_particles=num_particles, seed=seed)
-        given = {} if rate is None else {"calibration": self.calibration(tables)[0], "rate": rate}
-        scorer = inference.RowStream(
-            tables.model, tables.schema, num_particles=num_particles, seed=seed, **given, **options
-        )
+        if self.table is None:
+            raise InputError(
+                f"{str(self.directory.path)!r} was not trained on a table; fit one with `fivo fit my.csv`."
+            )
+        given: dict[str, Any] = {}
+        if rate is not None:
+            model = SeriesModel(self.model, num_particles, jax.random.key(seed))
+            given = {"calibration": inference.Ordinary.held_out(self, model).rows, "rate": rate}
+        scorer = inference.RowStream(self.model, self.table, num_particles=num_particles, seed=seed, **given, **options)
         return scorer if state is None else scorer.restore(state)
 
     def export(self, path: str | os.PathLike, **options: Any) -> dict[str, Any]:
@@ -167,9 +159,31 @@ class Run(inference.Trained):
         """What was logged while training, a table with one row per line of metrics."""
         return History(self.directory.metrics())
 
-    def evaluate(self, **options: Any) -> Score:
-        """Bounds on a split; options as for `fivo.inference.evaluate`."""
-        return inference.evaluate(self, **options)
+    def evaluate(self, *, bound: Bound | None = None, **options: Any) -> Score:
+        """Bounds on a split.
+
+        Args:
+            bound: Any objective to score the run with, in place of `bounds`. The one that the run was trained with is
+                scored as it was trained, with its own parameters.
+            options: As for `fivo.inference.evaluate`.
+
+        Returns:
+            The scores.
+        """
+        if bound is None:
+            return inference.evaluate(self, **options)
+        if "bounds" in options:
+            raise InputError("`bound` must come without `bounds`: one objective, or several by name.")
+        if not callable(bound):
+            raise InputError(f"bound must be callable as bound(model, batch, key=key), got {bound!r:.60}.")
+        return inference.evaluate(self, bounds=dict([self._scored_with(bound)]), **options)
+
+    def _scored_with(self, bound: Bound) -> tuple[str, Bound]:
+        """The name of an objective, and the objective: as trained, where it is the run's own."""
+        chosen = self.settings.bound
+        if isinstance(chosen, OwnBound) and chosen.bound_digest == digest(bound):
+            return chosen.bound_name, dataclasses.replace(self, bound_template=bound).own_bound or bound
+        return name_of(bound), bound
 
     def diagnose(self, **options: Any) -> Diagnosis:
         """How tight the bound is, and what limits it; options as for `fivo.inference.diagnose`."""
@@ -280,8 +294,9 @@ def open_run(
         )
     if model is not None and not isinstance(settings.model, OwnModel):
         raise InputError(f"{str(directory)!r} is a run of the model {settings.model.kind!r}; leave `model` out.")
-    if model is not None and not isinstance(model, SequenceModel):
-        model = made_model(model, dataset)
+    if model is not None:
+        model = model if isinstance(model, SequenceModel) else made_model(model, dataset)
+        model = with_twist(model, settings, dataset, key=jax.random.key(0))
     return Run(files, settings, dataset, model, bound)
 
 

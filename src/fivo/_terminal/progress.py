@@ -1,5 +1,6 @@
 """Progress on a terminal, and quiet lines where there is none."""
 
+import threading
 import time
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from fivo._terminal.output import console, note, printable, say
 from fivo.runs import Result
 
 QUIET_SECONDS = 10.0
+PATIENCE_SECONDS = 2.0
 
 AnyBar = TypeVar("AnyBar", bound="Bar")
 
@@ -67,6 +69,41 @@ class Bar:
             return ""
         seconds = round(max(self.total - done, 0) / rate)
         return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
+
+
+class SeriesProgress(Bar):
+    """How many series are done; where there is no terminal, nothing is said of what takes less than two seconds."""
+
+    def __init__(self) -> None:
+        super().__init__("starting")
+        self._timer: threading.Timer | None = None
+        self._began = time.monotonic()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """So many of all series are done."""
+        self._settle()
+        self.label = what
+        if self.live or time.monotonic() - self._began > PATIENCE_SECONDS:
+            self.update(done, total=total)
+
+    def compiling(self, what: str) -> None:
+        """Say that something is being compiled, if that takes long."""
+        self._settle()
+        if self.live:
+            self.say(f"compiling {what}")
+            return
+        self._timer = threading.Timer(PATIENCE_SECONDS, lambda: self.say(f"compiling {what}"))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _settle(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def __exit__(self, *error: object) -> None:
+        self._settle()
+        super().__exit__(*error)
 
 
 class TrainingProgress(Bar):

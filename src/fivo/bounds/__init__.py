@@ -6,10 +6,12 @@ from fivo.bounds._elbo import ELBO
 from fivo.bounds._exact import Exact
 from fivo.bounds._fivo import FIVO
 from fivo.bounds._iwae import IWAE
+from fivo.bounds._marginal import MarginalFIVO
 from fivo.bounds._mis import MIS
 from fivo.bounds._proposals import AffineGate, AffineProposal, ConstantGate, Gate, OwnProposal, Proposal
 from fivo.bounds._result import Bound, BoundInfo, BoundResult, learned
 from fivo.bounds._sandwich import Sandwich, sandwich
+from fivo.bounds._sixo import SIXO
 from fivo.bounds._smc_sampler import SMCSampler
 from fivo.bounds.temperatures import FixedTemperatures, LearnedTemperatures, Temperatures
 from fivo.smc import HMC, Copy, Kernel, Leapfrog, RandomWalk
@@ -21,6 +23,7 @@ __all__ = [
     "HMC",
     "IWAE",
     "MIS",
+    "SIXO",
     "AffineGate",
     "AffineProposal",
     "Bound",
@@ -34,6 +37,7 @@ __all__ = [
     "Kernel",
     "Leapfrog",
     "LearnedTemperatures",
+    "MarginalFIVO",
     "OwnProposal",
     "Proposal",
     "RandomWalk",

@@ -42,11 +42,11 @@ class FIVO(eqx.Module):
         given = {"num_particles": num_particles, "resampling": resampling, "criterion": criterion}
         given = {name: value for name, value in given.items() if value is not None}
         if filter is None and num_particles is None:
-            raise InputError("FIVO must be given num_particles, or a ParticleFilter as filter=.")
+            raise InputError(f"{type(self).__name__} must be given num_particles, or a ParticleFilter as filter=.")
         if filter is not None and not isinstance(filter, ParticleFilter):
             raise InputError(f"filter must be a ParticleFilter, got {filter!r:.60}.")
         if filter is not None and given:
-            raise InputError(f"FIVO must be given either filter= or {' and '.join(given)}, got both.")
+            raise InputError(f"{type(self).__name__} must be given either filter= or {' and '.join(given)}, got both.")
         self.filter = ParticleFilter(**given) if filter is None else filter  # pyright: ignore[reportArgumentType]
         self.gradient = get_gradient(gradient)
         self.gradient.check(self.filter)

@@ -44,7 +44,7 @@ app.command(
     name="compare-gradients",
     help="Compare training curves with and without the resampling term of the gradient.",
 )
-app.command("fivo.cli.demo:demo", name="demo", help="Compare ELBO, IWAE and FIVO on Bach's chorales in minutes.")
+app.command("fivo.cli.demo:demo", name="demo", help="Show the main job in minutes: `demo` on music, `demo tables`.")
 app.command(
     "fivo.cli.completion:install_completion", name="--install-completion", help="Install tab completion for your shell."
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NAMED = {
     "model": "The model: vrnn, srnn, dmm, linear-gaussian, auto (the best of small ones, for tables), or "
     "package.module:function, which makes one of the dataset.",
-    "bound": "The training objective: elbo, iwae, fivo, exact, or package.module:object for one of your own.",
+    "bound": "The training objective: elbo, iwae, fivo, sixo, exact, or package.module:object for one of your own.",
 }
 """Options that also take the name of an object to import."""
 

@@ -1,5 +1,7 @@
 """Commands on tables: `fivo score`, `filter`, `smooth`, `impute`, `forecast` and `anomaly`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +9,6 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from fivo._run import Run
-    from fivo.inference import TableModel
 
 SHOWN = 10
 """Series that are listed on the screen."""
@@ -15,6 +16,7 @@ SHOWN = 10
 RunFolder = Annotated[Path, Parameter(help="The run's directory.")]
 TableFile = Annotated[Path, Parameter(help="A table with the columns that the run was trained on.")]
 Out = Annotated[Path, Parameter(help="Where to put the rows: a .csv, .parquet or .arrow file.")]
+Plot = Annotated[Path, Parameter(help="Where to put a plot: a .png, .svg or .pdf file.")]
 Quantiles = Annotated[str, Parameter(help="Quantiles to give, separated by commas.")]
 Particles = Annotated[int, Parameter(help="Number of particles of the filter; exact models need none.")]
 Seed = Annotated[int, Parameter(help="Random seed.")]
@@ -40,9 +42,12 @@ def score(
     repeats
         Independent filters, for standard errors.
     """
-    with _Session(run, out, particles, seed) as session:
-        rows, series = session.tables.score(table, repeats=repeats)
-        session.finish(rows, series, as_json, "nats in the table's own units")
+    with _opened(run, out) as trained:
+        from fivo._run import score
+
+        found = score(trained, table, repeats=repeats, num_particles=particles, key=_key(seed))
+        _write(found, out, as_json=as_json)
+        _show(found.to_frame("series"), as_json, "nats in the table's own units")
 
 
 def filter(
@@ -50,13 +55,17 @@ def filter(
     table: TableFile,
     *,
     out: Out,
+    plot: Plot | None = None,
     quantiles: Quantiles = "0.1,0.5,0.9",
     particles: Particles = 200,
     seed: Seed = 0,
 ) -> None:
     """Give the latent state after every row, and what was expected of the row before it was seen."""
-    with _Session(run, out, particles, seed) as session:
-        session.finish(session.tables.filter(table, quantiles=levels_of(quantiles)))
+    with _opened(run, out, plot) as trained:
+        from fivo._run import filtered
+
+        found = filtered(trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed))
+        _write(found, out, plot)
 
 
 def smooth(
@@ -64,13 +73,17 @@ def smooth(
     table: TableFile,
     *,
     out: Out,
+    plot: Plot | None = None,
     quantiles: Quantiles = "0.1,0.5,0.9",
     particles: Particles = 200,
     seed: Seed = 0,
 ) -> None:
     """Give the latent state at every row given all rows of its series."""
-    with _Session(run, out, particles, seed) as session:
-        session.finish(session.tables.smooth(table, quantiles=levels_of(quantiles)))
+    with _opened(run, out, plot) as trained:
+        from fivo._run import smoothed
+
+        found = smoothed(trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed))
+        _write(found, out, plot)
 
 
 def impute(
@@ -78,6 +91,7 @@ def impute(
     table: TableFile,
     *,
     out: Out,
+    plot: Plot | None = None,
     quantiles: Quantiles = "0.1,0.9",
     samples: int = 100,
     particles: Particles = 200,
@@ -90,8 +104,12 @@ def impute(
     samples
         Draws of every missing cell.
     """
-    with _Session(run, out, particles, seed) as session:
-        session.finish(session.tables.impute(table, quantiles=levels_of(quantiles), num_samples=samples))
+    with _opened(run, out, plot) as trained:
+        from fivo._run import impute
+
+        levels = levels_of(quantiles)
+        found = impute(trained, table, quantiles=levels, num_samples=samples, num_particles=particles, key=_key(seed))
+        _write(found, out, plot)
 
 
 def forecast(
@@ -100,6 +118,7 @@ def forecast(
     *,
     horizon: int,
     out: Out,
+    plot: Plot | None = None,
     quantiles: Quantiles = "0.1,0.5,0.9",
     inputs_from: Path | None = None,
     samples: int = 200,
@@ -117,11 +136,22 @@ def forecast(
     samples
         Draws of every series.
     """
-    with _Session(run, out, particles, seed) as session:
-        made = session.tables.forecast(
-            table, horizon, quantiles=levels_of(quantiles), inputs_from=inputs_from, num_samples=samples
+    with _opened(run, out, plot) as trained:
+        from fivo._run import forecast
+        from fivo.runs import Forecasts
+
+        found = forecast(
+            trained,
+            table,
+            horizon,
+            inputs=inputs_from,
+            quantiles=levels_of(quantiles),
+            num_samples=samples,
+            num_particles=particles,
+            key=_key(seed),
         )
-        session.finish(made.to_frame())
+        _write(found, out, plot)
+        _keep(trained, Forecasts(table.name, found.time_label, [track.record() for track in found.tracks()]))
 
 
 def anomaly(
@@ -129,6 +159,7 @@ def anomaly(
     table: TableFile,
     *,
     out: Out | None = None,
+    plot: Plot | None = None,
     rate: float = 0.01,
     particles: Particles = 200,
     seed: Seed = 0,
@@ -143,59 +174,76 @@ def anomaly(
     rate
         The false-alarm rate, for rows and for series.
     """
-    with _Session(run, out, particles, seed) as session:
-        calibration = session.run.calibration(session.tables)
-        rows, series = session.tables.anomaly(table, *calibration, rate=rate)
-        session.finish(rows, series, as_json, f"alarms at a false-alarm rate of {rate:g}")
+    with _opened(run, out, plot) as trained:
+        from fivo._run import anomaly
+        from fivo.runs import Alarms
+
+        found = anomaly(trained, table, rate=rate, num_particles=particles, key=_key(seed))
+        _write(found, out, plot, as_json=as_json)
+        _keep(trained, Alarms(table.name, found.time_label, rate, [track.record() for track in found.tracks()]))
+        _show(found.to_frame("series"), as_json, f"alarms at a false-alarm rate of {rate:g}")
 
 
-class _Session:
-    """A run that reads tables, with progress; nothing is written unless everything went well."""
+@contextmanager
+def _opened(run: Path, out: Path | None, plot: Path | None = None) -> "Iterator[Run]":
+    """A run that reads tables; what looks wrong in a table is said on standard error."""
+    import warnings
 
-    def __init__(self, run: Path, out: Path | None, particles: int, seed: int) -> None:
-        from fivo._run import open_run
-        from fivo._terminal.output import note
-        from fivo._terminal.progress import Bar
-        from fivo.caching import compilation_cache
-        from fivo.data import check_place
-        from fivo.extras import require
+    from fivo._run import open_run
+    from fivo._terminal.output import note
+    from fivo.caching import compilation_cache
+    from fivo.data import check_place
+    from fivo.errors import InputError
+    from fivo.extras import require
 
-        require("polars", "Tables")
-        if out is not None:
-            check_place(out)
-        compilation_cache()
-        self.out = out
-        self.bar = Bar("reading")
-        self.run: Run = open_run(run)
-        self.tables: TableModel = self.run.on_tables(
-            num_particles=particles,
-            seed=seed,
-            progress=self._progress,
-            warn=lambda sentence: note(f"fivo: warning: {sentence}"),
-        )
+    require("polars", "Tables")
+    if out is not None:
+        check_place(out)
+    if plot is not None:
+        from fivo.report import check_figure
 
-    def __enter__(self) -> "_Session":
-        self.bar.__enter__()
-        return self
+        check_figure(plot)
+    compilation_cache()
+    trained = open_run(run)
+    if trained.table is None:
+        raise InputError(f"{str(run)!r} was not trained on a table; fit one with `fivo fit my.csv`.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(f"fivo: warning: {message}")
+        yield trained
 
-    def __exit__(self, *error: object) -> None:
-        self.bar.__exit__(*error)
 
-    def _progress(self, what: str, done: int, total: int) -> None:
-        self.bar.label = what
-        self.bar.update(done, total=total)
+def _write(found: Any, out: Path | None, plot: Path | None = None, *, as_json: bool = False) -> None:
+    """Write the rows and the plot of a result; standard output is for JSON alone, where that was asked for."""
+    from fivo._terminal.output import note, say
+    from fivo.data import write_table
 
-    def finish(self, rows: Any, series: Any = None, as_json: bool = False, about: str = "") -> None:
-        """Write the rows, and show the series."""
-        from fivo._terminal.output import note, say
-        from fivo.data import write_table
+    tell = note if as_json else say
+    if out is not None:
+        rows = found.to_frame()
+        write_table(out, rows)
+        tell(f"wrote {out}: {rows.height:,} rows")
+    if plot is not None:
+        from fivo.report import write_figure
 
-        if self.out is not None:
-            write_table(self.out, rows)
-            # Standard output is for JSON alone, where that was asked for.
-            (note if as_json else say)(f"wrote {self.out}: {rows.height:,} rows")
-        if series is not None:
-            _show(series, as_json, about)
+        write_figure(plot, found.plot())
+        tell(f"wrote {plot}")
+
+
+def _keep(run: "Run", record: Any) -> None:
+    """Write what the run's page shows into its directory, unless that cannot be written."""
+    from fivo._terminal.output import note
+
+    try:
+        run.directory.write(record)
+    except OSError as problem:
+        note(f"fivo: {record.FILE} of the run was not written ({problem.strerror}); `fivo report` will not show it.")
+
+
+def _key(seed: int) -> Any:
+    import jax
+
+    return jax.random.key(seed)
 
 
 def _show(series: Any, as_json: bool, about: str) -> None:

@@ -30,6 +30,7 @@ from fivo.data.tables import (
     TableSequences,
     TimeRule,
     apply_schema,
+    as_given,
     as_table,
     check_place,
     check_table,
@@ -39,6 +40,7 @@ from fivo.data.tables import (
     times_after,
     write_table,
 )
+from fivo.data.vessels import vessel_tracks
 
 __all__ = [
     "HIGHEST_NOTE",
@@ -71,6 +73,7 @@ __all__ = [
     "TimitCheck",
     "apply_schema",
     "as_frames",
+    "as_given",
     "as_samples",
     "as_table",
     "bars",
@@ -95,5 +98,6 @@ __all__ = [
     "search_path",
     "split_labels",
     "times_after",
+    "vessel_tracks",
     "write_table",
 ]

@@ -1,14 +1,14 @@
 """Uses of a trained model: its bounds on any split, what limits them, and new sequences from it."""
 
 from fivo.inference.accuracy import brier, crps, energy_score, is_covered, log_mass
-from fivo.inference.anomalies import Calibration
+from fivo.inference.anomalies import Anomalies, Calibration, Ordinary
 from fivo.inference.backtesting import ModelForecaster, backtest
 from fivo.inference.curves import Curves
 from fivo.inference.diagnosis import diagnose, diagnose_model
 from fivo.inference.exporting import export_model
-from fivo.inference.filtering import filter_rows
-from fivo.inference.forecasting import Draws, forecast_rows
 from fivo.inference.forecasts import Forecast
+from fivo.inference.imputations import Imputed
+from fivo.inference.likelihoods import Likelihoods
 from fivo.inference.lineage import Lineage, trace_lineage
 from fivo.inference.naive import SeasonalNaive
 from fivo.inference.relative import read_baseline, relative_to
@@ -16,29 +16,31 @@ from fivo.inference.rowfilters import ExactRowFilter, RowFilter, Rows, row_filte
 from fivo.inference.sampling import sample
 from fivo.inference.scored import ScoredRow
 from fivo.inference.scores import bounding_options, evaluate
-from fivo.inference.smoothing import Smoothed, impute_rows, smooth_rows
+from fivo.inference.states import Filtered, Smoothed
 from fivo.inference.streams import RowStream
-from fivo.inference.tables import TableModel
 from fivo.inference.trained import Trained, filter_of
 from fivo.inference.windows import Forecaster, Forecasts, Windows, guess_season, make_windows
 
 __all__ = [
+    "Anomalies",
     "Calibration",
     "Curves",
-    "Draws",
     "ExactRowFilter",
+    "Filtered",
     "Forecast",
     "Forecaster",
     "Forecasts",
+    "Imputed",
+    "Likelihoods",
     "Lineage",
     "ModelForecaster",
+    "Ordinary",
     "RowFilter",
     "RowStream",
     "Rows",
     "ScoredRow",
     "SeasonalNaive",
     "Smoothed",
-    "TableModel",
     "Trained",
     "Windows",
     "backtest",
@@ -51,10 +53,7 @@ __all__ = [
     "evaluate",
     "export_model",
     "filter_of",
-    "filter_rows",
-    "forecast_rows",
     "guess_season",
-    "impute_rows",
     "is_covered",
     "log_mass",
     "make_windows",
@@ -62,6 +61,5 @@ __all__ = [
     "relative_to",
     "row_filter",
     "sample",
-    "smooth_rows",
     "trace_lineage",
 ]

@@ -1,12 +1,24 @@
 """Alarms with a false-alarm rate that is met: p-values by rank among data that is known to be ordinary."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from fivo.errors import InputError
+from fivo.inference.context import Context, read_context
+from fivo.inference.results import QUANTILES, Result, frame_of, labelled
+from fivo.inference.rowfilters import Rows
+from fivo.inference.rowwise import restored
+from fivo.inference.series import SeriesModel
+from fivo.inference.trained import Trained
+from fivo.report import Track, plot_anomaly
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -57,3 +69,180 @@ class Calibration:
                 f"a false-alarm rate of {rate:g} needs at least {needed:,} {what} to calibrate with, but there are "
                 f"{len(self.scores):,}; choose a rate of at least {1 / (len(self.scores) + 1):.2g}, or give more data."
             )
+
+
+@dataclass(frozen=True)
+class Ordinary:
+    """What ordinary rows and series score: what alarms are calibrated with.
+
+    Args:
+        rows: Their surprise.
+        series: Their nats per row; None where there are no whole series to compare with, such as the last rows of the
+            series that a model was trained on.
+    """
+
+    rows: Calibration
+    series: Calibration | None
+
+    @classmethod
+    def of(cls, context: Context, found: Rows) -> "Ordinary":
+        """From what a filter says of data that took no part in training; rows that are context do not count.
+
+        Args:
+            context: The data.
+            found: What the filter says of it.
+        """
+        begin = np.zeros(len(context.ids), int) if context.starts is None else np.asarray(context.starts)
+        starts, ends = context.bounds[:-1] + begin, context.bounds[1:]
+        surprise = np.concatenate([found.surprise[a:b] for a, b in zip(starts, ends, strict=True)])
+        return cls(Calibration(surprise), Calibration(nats_per_row(context, found)) if not begin.any() else None)
+
+    @classmethod
+    def held_out(cls, trained: Trained, model: SeriesModel) -> "Ordinary":
+        """From the split `calibrate` of a run's data if there is one, else `test`.
+
+        Args:
+            trained: The run.
+            model: What filters it.
+        """
+        data = trained.dataset
+        split = data.split("calibrate" if "calibrate" in data.splits else "test")
+        return cls.of(read_context(None, None, split), model.filtered(split, QUANTILES))
+
+    def check_rate(self, rate: float) -> None:
+        """Refuse a false-alarm rate that cannot be met.
+
+        Args:
+            rate: The rate, for rows and, where there are whole series, for series.
+        """
+        self.rows.check_rate(rate, "rows")
+        if self.series is not None:
+            self.series.check_rate(rate, "series")
+
+
+def nats_per_row(context: Context, found: Rows) -> Float[np.ndarray, " series"]:
+    """The mean log-likelihood of the rows of each series, without those that are context."""
+    starts = context.bounds[:-1] + (0 if context.starts is None else np.asarray(context.starts))
+    log_likelihood = np.asarray(found.log_likelihood)
+    return np.array([log_likelihood[a:b].mean() for a, b in zip(starts, context.bounds[1:], strict=True)])
+
+
+@dataclass(frozen=True, repr=False)
+class Anomalies(Result):
+    """p-values of rows and of series against ordinary data, and alarms at a false-alarm rate that is met.
+
+    Args:
+        context: The series.
+        levels: The ends of the interval that plots show.
+        rows: What the filter said, on the model's scale, all series one after the other.
+        ordinary: What ordinary rows and series score.
+        rate: The false-alarm rate.
+        ties: A uniform number for each row, which breaks ties.
+    """
+
+    rows: Rows
+    ordinary: Ordinary
+    rate: float
+    ties: Float[np.ndarray, " row"]
+
+    @property
+    def p_values(self) -> Float[np.ndarray, "series time"]:
+        """Of every row; NaN past the end of a series."""
+        return self.context.padded(self._p)
+
+    @property
+    def alarms(self) -> Bool[np.ndarray, "series time"]:
+        """Rows whose p-value is at most the rate."""
+        return self.p_values <= self.rate
+
+    @property
+    def series_p_values(self) -> Float[np.ndarray, " series"]:
+        """Of every series, from its nats per row; NaN where there are no ordinary series to compare with."""
+        if self.ordinary.series is None:
+            return np.full(len(self.ids), np.nan)
+        return self.ordinary.series.p_values(nats_per_row(self.context, self.rows))
+
+    @property
+    def series_alarms(self) -> Bool[np.ndarray, " series"]:
+        """Series whose p-value is at most the rate."""
+        return self.series_p_values <= self.rate
+
+    @property
+    def _p(self) -> Float[np.ndarray, " row"]:
+        return self.ordinary.rows.p_values(np.asarray(self.rows.surprise), self.ties)
+
+    def to_frame(self, of: Literal["rows", "series"] = "rows") -> Any:
+        """A table of the kind that was given: `p_value` and `alarm` of every row, or of every series.
+
+        Args:
+            of: What its rows are.
+
+        Returns:
+            A frame; of series it has `nats_per_row` and `row_alarms` too, and no p-values where there are no ordinary
+            series to compare with.
+        """
+        p = self._p
+        if of == "rows":
+            return self._rows({"p_value": p, "alarm": p <= self.rate})
+        nats = nats_per_row(self.context, self.rows)
+        columns: dict[str, Any] = {**self.context.id_columns, "nats_per_row": nats}
+        columns["row_alarms"] = np.nansum(self.alarms, axis=1)
+        if self.ordinary.series is not None:
+            columns |= {"p_value": self.series_p_values, "alarm": self.series_alarms}
+        return self.context.returned(frame_of(columns))
+
+    def to_xarray(self) -> Any:
+        """Labelled arrays.
+
+        Returns:
+            An `xarray.Dataset` with dimensions series and step.
+        """
+        over = ("series", "step")
+        return labelled(
+            {
+                "p_value": (over, self.p_values),
+                "alarm": (over, self.alarms),
+                "series_p_value": (("series",), self.series_p_values),
+            },
+            series=self.ids,
+        )
+
+    def plot(self, series: Sequence[Any] | None = None, *, title: str = "") -> "Figure":
+        """The rows with their alarms, what was expected of them, and their p-values.
+
+        Args:
+            series: The ids of the series to show; by default the strangest.
+            title: Of the figure.
+
+        Returns:
+            A matplotlib figure.
+        """
+        return plot_anomaly(self.tracks(series), rate=self.rate, time_label=self.time_label, title=title)
+
+    def tracks(self, series: Sequence[Any] | None = None) -> list[Track]:
+        """What `plot` draws.
+
+        Args:
+            series: The ids of the series to show; by default those that `plot` shows.
+
+        Returns:
+            A track for each series and value.
+        """
+        if series is None:
+            strange = self.series_p_values if self.ordinary.series is not None else -np.nansum(self.alarms, axis=1)
+            series = [self.ids[place] for place in np.argsort(strange, kind="stable")[: len(self._chosen(None))]]
+        p, tracks = self._p, []
+        for place in self._chosen(series):
+            begin, end = self.context.bounds[place : place + 2]
+            observed = self._observed(place)
+            for i, column in self._plotted:
+                quantiles = np.asarray(self.rows.quantiles)[begin:end, :, i]
+                ends = {level: restored(column, quantiles[:, k]) for k, level in enumerate(self.levels)}
+                mean = restored(column, np.asarray(self.rows.mean)[begin:end, i])
+                times = self.context.seen.times[place]
+                tracks.append(Track(self._label(place), column.name, times, observed[:, i], mean, ends, p[begin:end]))
+        return tracks
+
+    def __repr__(self) -> str:
+        rows, alarms = len(self._p), int((self._p <= self.rate).sum())
+        return f"Anomalies({len(self.ids)} series, alarms in {alarms:,} of {rows:,} rows at a rate of {self.rate:g})"

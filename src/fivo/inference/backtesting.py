@@ -10,7 +10,7 @@ import numpy as np
 
 from fivo.inference.forecast_scores import scores_of, window_scores
 from fivo.inference.forecasting import forecast_rows
-from fivo.inference.tables import TableModel
+from fivo.inference.series import SeriesModel
 from fivo.inference.windows import Forecaster, Forecasts, Windows
 from fivo.models import LinearGaussian
 from fivo.runs import ForecastScores, WindowScores
@@ -25,11 +25,11 @@ class ModelForecaster:
     + ..., which is the joint one: exact for `LinearGaussian`, a particle filter's estimate for others.
 
     Args:
-        tables: The model and how its table was read.
+        used: The model, with its number of particles and its random key.
         num_samples: Draws of each window.
     """
 
-    tables: TableModel
+    used: SeriesModel
     num_samples: int = 200
 
     def __call__(self, windows: Windows) -> Forecasts:
@@ -45,24 +45,24 @@ class ModelForecaster:
 
     def _samples(self, windows: Windows) -> Any:
         found: list[Any] = [None] * len(windows.places)
-        for batch, keys, indices in self.tables.chunks(windows.past, "forecasting"):
+        for batch, keys, indices in self.used.chunks(windows.past, "forecasting"):
             inputs = None if windows.inputs is None else windows.inputs[np.maximum(indices, 0)]
             drawn = forecast_rows(
-                self.tables.model,
+                self.used.model,
                 batch,
                 windows.horizon,
                 inputs=inputs,
                 num_samples=self.num_samples,
-                num_particles=self.tables.num_particles,
+                num_particles=self.used.num_particles,
                 key=keys,
             )
             for slot, index in enumerate(indices):
                 if index >= 0:
-                    found[index] = drawn.samples[slot]
+                    found[index] = drawn[slot]
         return np.stack(found)
 
     def _densities(self, windows: Windows) -> Any:
-        model, pf = self.tables.model, ParticleFilter(self.tables.num_particles, "systematic")
+        model, pf = self.used.model, ParticleFilter(self.used.num_particles, "systematic")
 
         def increments(batch: Any, keys: Any) -> tuple[np.ndarray, ...]:
             if isinstance(model, LinearGaussian):
@@ -70,7 +70,7 @@ class ModelForecaster:
             keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
             return (np.asarray(pf(model, batch, key=keys).log_increments, np.float64),)
 
-        (rows,) = self.tables.each(windows.through, "scoring", increments)
+        (rows,) = self.used.each(windows.through, "scoring", increments)
         ends = np.cumsum([0, *windows.through.lengths])
         joint = np.array([rows[end - windows.horizon : end].sum() for _, end in pairwise(ends)])
         return joint + windows.offsets

@@ -1,6 +1,5 @@
 """Forecasts: the rows after the last, drawn from the particles that have seen all before."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -17,28 +16,6 @@ from fivo.models import Generator, LinearGaussian, SequenceModel, check_inputs, 
 from fivo.smc import ParticleFilter, Particles, sequence_keys
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Draws of rows that were not seen."""
-
-    samples: Float[np.ndarray, "sequence sample time dim"]
-
-    @property
-    def mean(self) -> Float[np.ndarray, "sequence time dim"]:
-        """The average draw."""
-        return self.samples.mean(axis=1)
-
-    def quantile(self, level: float) -> Float[np.ndarray, "sequence time dim"]:
-        """The value that a share of `level` of the draws lies below."""
-        if not 0 <= level <= 1:
-            raise InputError(f"a quantile's level must be from 0 to 1, got {level!r}.")
-        return np.quantile(self.samples, level, axis=1)
-
-    def __repr__(self) -> str:
-        count, draws, time, dim = self.samples.shape
-        return f"{type(self).__name__}({count} sequences, {draws} draws of {time} steps, {dim} values a step)"
-
-
 def forecast_rows(
     model: SequenceModel,
     batch: Any,
@@ -48,7 +25,7 @@ def forecast_rows(
     num_samples: int = 200,
     num_particles: int = 200,
     key: Key[Array, "*batch"],
-) -> Draws:
+) -> Float[np.ndarray, "sequence sample horizon dim"]:
     """Draw what follows every sequence of a batch.
 
     Args:
@@ -80,7 +57,7 @@ def forecast_rows(
     dead = ~np.asarray(alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
-    return Draws(np.asarray(samples))
+    return np.asarray(samples)
 
 
 def draw_rows(

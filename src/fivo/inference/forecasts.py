@@ -1,39 +1,43 @@
-"""Forecasts of tables: draws of the rows that follow each series, in the user's units."""
+"""Forecasts: draws of the rows that follow each series, in the user's units."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from fivo.data import TableSchema, TableSequences, apply_schema, as_table
+from fivo.data import TableSchema, TableSequences, apply_schema, as_table, times_after
 from fivo.errors import InputError
-from fivo.extras import require
-from fivo.inference.rowwise import Frame, frame_of, restored
+from fivo.inference.context import Context
+from fivo.inference.results import Result, frame_of, labelled
+from fivo.inference.rowwise import restored
+from fivo.report import Track, plot_forecast
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PLOTTED = (0.025, 0.1, 0.25, 0.75, 0.9, 0.975)
+HISTORY = 4
+"""Times the horizon that a plot shows of the rows before it."""
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """Draws of the rows that follow each series, in the user's units.
+@dataclass(frozen=True, repr=False)
+class Forecast(Result):
+    """Draws of the rows that follow each series.
 
     Args:
-        schema: How the table was read.
-        ids: The id column, one entry for each series; empty without one.
-        times: The times of the rows [horizon] of each series.
-        model_samples: Draws on the model's scale [series, sample, horizon, dim].
-        levels: Quantiles that `to_frame` gives.
+        context: The series.
+        levels: The quantiles that `to_frame` gives.
+        model_samples: Draws on the model's scale.
     """
 
-    schema: TableSchema
-    ids: dict[str, Any]
-    times: list[Any]
     model_samples: Float[np.ndarray, "series sample horizon dim"]
-    levels: tuple[float, ...]
 
     @property
     def samples(self) -> Float[np.ndarray, "series sample horizon dim"]:
-        """The draws; categories as their numbers."""
-        columns = self.schema.values
+        """The draws in the user's units; categories as their numbers."""
+        columns = self.context.schema.values
         return np.stack([restored(c, self.model_samples[..., i]) for i, c in enumerate(columns)], axis=-1)
 
     @property
@@ -42,18 +46,39 @@ class Forecast:
         return self.samples.mean(axis=1)
 
     def quantile(self, level: float) -> Float[np.ndarray, "series horizon dim"]:
-        """The value that a share of `level` of the draws lies below."""
+        """The value that a share of `level` of the draws lies below.
+
+        Args:
+            level: From 0 to 1.
+
+        Returns:
+            An array [series, horizon, dim].
+        """
+        if not 0 <= level <= 1:
+            raise InputError(f"a quantile's level must be from 0 to 1, got {level!r:.40}.")
         return np.quantile(self.samples, level, axis=1)
 
-    def to_frame(self) -> Frame:
-        """One row for each series and step: id, time, and `y_mean`, `y_q0.1`, ... for every value `y`."""
+    @property
+    def times(self) -> list[np.ndarray]:
+        """The times [horizon] of the rows of each series, continued by its step."""
+        rule, horizon = self.context.schema.time, self.model_samples.shape[2]
+        return [times_after(rule, times[-1], horizon) for times in self.context.seen.times]
+
+    def to_frame(self) -> Any:
+        """The forecast as a table.
+
+        Returns:
+            A frame of the kind that was given, with a row for each series and step: id, time, and `y_mean`, `y_q0.1`,
+            ... for every value `y`; `y_mode` and its `y_share` of the draws where `y` is a category.
+        """
+        schema, ids = self.context.schema, self.context.id_columns
         count, _, horizon, _ = self.model_samples.shape
-        columns: dict[str, Any] = {name: [i for i in ids for _ in range(horizon)] for name, ids in self.ids.items()}
+        columns: dict[str, Any] = {name: [i for i in given for _ in range(horizon)] for name, given in ids.items()}
         times = np.concatenate(self.times)
         whole = times.dtype.kind == "f" and (times == np.rint(times)).all()
-        columns[self.schema.time_column or "step"] = times.astype(np.int64) if whole else times
+        columns[schema.time_column or "step"] = times.astype(np.int64) if whole else times
         samples = self.samples
-        for place, column in enumerate(self.schema.values):
+        for place, column in enumerate(schema.values):
             drawn = samples[..., place]
             if column.kind == "category":
                 shares = np.stack([(drawn == k).mean(axis=1) for k in range(len(column.categories))], axis=-1)
@@ -64,20 +89,92 @@ class Forecast:
             columns[f"{column.name}_mean"] = drawn.mean(axis=1).reshape(-1)
             for level in self.levels:
                 columns[f"{column.name}_q{level:g}"] = np.quantile(drawn, level, axis=1).reshape(-1)
-        return frame_of(columns)
+        return self.context.returned(frame_of(columns))
 
     def to_xarray(self) -> Any:
-        """The draws as an `xarray.Dataset` with dimensions series, sample and step, one variable for each value."""
-        xarray = require("xarray", "labelled results")
-        names = next(iter(self.ids.values()), list(range(len(self.model_samples))))
-        samples = self.samples
-        data = {c.name: (("series", "sample", "step"), samples[..., i]) for i, c in enumerate(self.schema.values)}
-        return xarray.Dataset(data, coords={"series": list(names), "step": np.arange(1, samples.shape[2] + 1)})
+        """Labelled arrays.
+
+        Returns:
+            The draws as an `xarray.Dataset` with dimensions series, sample and step, one variable for each value.
+        """
+        samples, over = self.samples, ("series", "sample", "step")
+        variables = {c.name: (over, samples[..., i]) for i, c in enumerate(self.context.schema.values)}
+        return labelled(variables, series=self.ids, step=np.arange(1, samples.shape[2] + 1))
+
+    def plot(self, series: Sequence[Any] | None = None, *, title: str = "") -> "Figure":
+        """Fan charts of 50, 80 and 95 % intervals after the last rows seen.
+
+        Args:
+            series: The ids of the series to show; by default the first few.
+            title: Of the figure.
+
+        Returns:
+            A matplotlib figure.
+        """
+        return plot_forecast(self.tracks(series), time_label=self.time_label, title=title)
+
+    def tracks(self, series: Sequence[Any] | None = None) -> list[Track]:
+        """What `plot` draws.
+
+        Args:
+            series: The ids of the series to show; by default those that `plot` shows.
+
+        Returns:
+            A track for each series and value.
+        """
+        samples, horizon = self.samples, self.model_samples.shape[2]
+        found = []
+        for place in self._chosen(series):
+            begin = max(0, len(self.context.seen.times[place]) - max(HISTORY * horizon, 20))
+            past, observed = self.context.seen.times[place][begin:], self._observed(place)[begin:]
+            times = np.concatenate([past, self.times[place].astype(past.dtype)])
+            before, after = np.full(len(past), np.nan), np.full(horizon, np.nan)
+            for i, column in self._plotted:
+                drawn = samples[place, :, :, i]
+                levels = {q: np.append(before, np.quantile(drawn, q, axis=0)) for q in PLOTTED}
+                mean = np.append(before, drawn.mean(axis=0))
+                found.append(
+                    Track(self._label(place), column.name, times, np.append(observed[:, i], after), mean, levels)
+                )
+        return found
 
     def __repr__(self) -> str:
         count, draws, horizon, _ = self.model_samples.shape
-        values = ", ".join(column.name for column in self.schema.values)
+        values = ", ".join(column.name for column in self.context.schema.values)
         return f"Forecast({count} series, {horizon} steps of {values}, {draws} draws)"
+
+
+def inputs_after(context: Context, horizon: int, given: Any) -> Float[np.ndarray, "series horizon input"] | None:
+    """The inputs of the rows to come: from a table or an array, or what is known without one.
+
+    Args:
+        context: The series so far.
+        horizon: How many rows are to come.
+        given: A table with them for a context that is a table, else an array [series, horizon, input]; None if none
+            was given.
+    """
+    schema, seen = context.schema, context.seen
+    if context.table is None:
+        if given is None and seen.inputs is not None:
+            raise InputError(
+                f"the series have inputs, so a forecast needs those of the next {horizon} rows: an array [series, "
+                "horizon, input]; give it as `inputs`."
+            )
+        return None if given is None else np.asarray(given)
+    if not schema.input_columns or seen.inputs is None:
+        return None
+    if not schema.inputs:  # what is static goes on as it was, and the next rows are one step apart
+        last = np.stack([u[-1] for u in seen.inputs])
+        if schema.gap is not None:
+            last[:, -1] = (schema.time.step - schema.gap.shift) / schema.gap.scale
+        return np.repeat(last[:, None], horizon, axis=1)
+    if given is None:
+        names = ", ".join(column.name for column in schema.inputs)
+        raise InputError(
+            f"the model reads {names}, so a forecast needs a table with them for the next {horizon} rows of every "
+            "series; give it with --inputs-from (`inputs`)."
+        )
+    return future_inputs(schema, seen, horizon, given)
 
 
 def future_inputs(

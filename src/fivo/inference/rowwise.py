@@ -102,10 +102,3 @@ def raw_offsets(schema: TableSchema, seen: TableSequences) -> Float[np.ndarray, 
 def normal_quantiles(mean: Any, deviation: Any, levels: Sequence[float]) -> Any:
     """Quantiles of normals, on a new axis before the last."""
     return mean[..., None, :] + deviation[..., None, :] * ndtri(np.asarray(levels))[:, None]
-
-
-def frame_of(columns: dict[str, Any]) -> Frame:
-    """A table of columns."""
-    import polars as pl
-
-    return pl.DataFrame(columns)

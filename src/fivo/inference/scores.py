@@ -16,7 +16,7 @@ from fivo.errors import InputError
 from fivo.inference.trained import Trained
 from fivo.resampling import bound_lost, get_scheme
 from fivo.runs import BoundScore, Reported, Score
-from fivo.settings import FIVO, Exact, OwnBound, flattened
+from fivo.settings import FIVO, SIXO, Exact, OwnBound, flattened
 
 
 def evaluate(
@@ -38,8 +38,8 @@ def evaluate(
         run: The run.
         split: train, valid or test.
         particles: N of the bounds that are given by name.
-        bounds: Names among elbo, iwae and fivo, or bounds of your own by names of your choice. A run that was trained
-            with an objective of its own is scored with that too, where it is at hand.
+        bounds: Names among elbo, iwae, fivo and sixo, or bounds of your own by names of your choice. A run that was
+            trained with sixo, or with an objective of its own, is scored with that too, where it is at hand.
         repeats: Independent evaluations, for the mean and its standard error.
         seed: Random seed.
         batch_size: Sequences that are scored at once; changes no estimate.
@@ -61,9 +61,11 @@ def evaluate(
         (chosen.resampling if isinstance(chosen, FIVO) else FIVO().resampling) if resampling is None else resampling
     )
     if not isinstance(bounds, Mapping):
-        if "fivo" in names:
+        if "fivo" in names or "sixo" in names:
             _check_resampling(scheme)
         bounds = {name: build_bound(name, particles, chosen, resampling=scheme) for name in names}
+        if isinstance(chosen, SIXO):
+            bounds = {"sixo": build_bound("sixo", particles, chosen, resampling=scheme), **bounds}
         if isinstance(chosen, Exact):
             bounds = {"exact": build_bound("exact", particles, chosen), **bounds}
         if isinstance(chosen, OwnBound) and own is not None:
@@ -136,7 +138,7 @@ def _check(split: str, particles: int, bounds: Sequence[str], repeats: int, batc
     for name, count in counts.items():
         if count < 1:
             raise InputError(f"got {name} {count} where at least 1 was expected.")
-    unknown = [name for name in bounds if name not in BOUNDS]
+    unknown = [name for name in bounds if name not in (*BOUNDS, "sixo")]
     if unknown:
         raise InputError(f"got bounds {', '.join(unknown)} where some of {', '.join(BOUNDS)} were expected.")
 

@@ -11,7 +11,6 @@ from scipy.special import ndtri
 
 from fivo.batch import Batch, as_batch
 from fivo.distributions import sample, weight_dtype
-from fivo.inference.forecasting import Draws
 from fivo.models import LinearGaussian, Reading, SequenceModel, over_time, read_batch, start_state
 from fivo.smc import ParticleFilter, backward_simulate, particle_gibbs, sequence_keys
 
@@ -19,7 +18,7 @@ SWEEPS = 5
 """Rounds of particle Gibbs, from a trajectory of the filter."""
 
 
-class Smoothed(NamedTuple):
+class Trajectories(NamedTuple):
     """Trajectories given whole sequences, equally weighted."""
 
     latents: PyTree
@@ -31,7 +30,7 @@ class Smoothed(NamedTuple):
 
 def smooth_rows(
     pf: ParticleFilter, model: SequenceModel, batch: Any, *, num_trajectories: int = 100, key: Key[Array, "*batch"]
-) -> Smoothed:
+) -> Trajectories:
     """Draw trajectories of latents given whole sequences.
 
     Args:
@@ -50,12 +49,12 @@ def smooth_rows(
         latents = backward_simulate(model, batch, seen, num_trajectories=num_trajectories, key=second)
     else:
         latents = _by_gibbs(pf, model, batch, num_trajectories, first[0])
-    return Smoothed(latents, _distinct(latents))
+    return Trajectories(latents, _distinct(latents))
 
 
 def impute_rows(
     pf: ParticleFilter, model: SequenceModel, batch: Any, *, num_samples: int = 100, key: Key[Array, "*batch"]
-) -> tuple[Draws, Int[np.ndarray, "batch time"]]:
+) -> tuple[Float[np.ndarray, "batch sample time dim"], Int[np.ndarray, "batch time"]]:
     """Draw the missing entries of sequences given everything that was observed, later rows included.
 
     Args:
@@ -70,8 +69,8 @@ def impute_rows(
         trajectories at each step (`num_samples` where the answer is exact).
     """
     batch = as_batch(batch)
-    if isinstance(model, LinearGaussian):
-        mean, deviation = _exact_cells(model, batch)
+    if isinstance(model.bare, LinearGaussian):
+        mean, deviation = _exact_cells(model.bare, batch)
         levels = (np.arange(num_samples) + 0.5) / num_samples
         normal = ndtri(levels)[None, :, None, None]
         samples = np.asarray(mean)[:, None] + np.asarray(deviation)[:, None] * normal
@@ -86,7 +85,7 @@ def impute_rows(
         samples = np.where(np.asarray(batch.mask)[:, None], np.asarray(batch.observations)[:, None], samples)
     else:
         samples = np.broadcast_to(np.asarray(batch.observations)[:, None], samples.shape)
-    return Draws(samples), distinct
+    return samples, distinct
 
 
 def _by_gibbs(pf: ParticleFilter, model: SequenceModel, batch: Batch, chains: int, key: Key[Array, ""]) -> PyTree:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from fivo.bounds import Bound
-from fivo.data import Dataset
+from fivo.data import Column, Dataset, TableSchema
 from fivo.models import SequenceModel
 from fivo.resampling import ESSBelow, Never
-from fivo.settings import FIVO, Exact, Settings
+from fivo.settings import FIVO, SIXO, Exact, Settings
 from fivo.smc import ParticleFilter
 
 EXACT_PARTICLES = 100
@@ -23,6 +23,16 @@ class Trained:
     """The data it was trained on."""
     settings: Settings
     """How it was trained."""
+
+    @property
+    def table(self) -> TableSchema | None:
+        """How the table was read that it was trained on; None for other data."""
+        return self.dataset.table
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the entries of a frame are, and how they were scaled."""
+        return self.dataset.columns
 
     @property
     def model(self) -> SequenceModel:
@@ -44,7 +54,8 @@ def filter_of(run: Trained) -> ParticleFilter:
     """A run's own filter; runs trained with the ELBO or IWAE never resample."""
     chosen: Any = run.settings.bound
     if isinstance(chosen, FIVO):
-        return ParticleFilter(chosen.particles, chosen.resampling, ESSBelow(chosen.ess_threshold))
+        criterion = ESSBelow(chosen.ess_threshold)
+        return ParticleFilter(chosen.particles, chosen.resampling, criterion, twisted=isinstance(chosen, SIXO))
     if isinstance(chosen, Exact):
         return ParticleFilter(EXACT_PARTICLES)
     if chosen.kind in ("elbo", "iwae"):

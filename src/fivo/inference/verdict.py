@@ -1,4 +1,4 @@
-"""What limits a model, in words: its proposal, the number of particles, or the model itself."""
+"""What limits a model, in words: the targets, its proposal, the number of particles, or the model itself."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,19 @@ NO_INFORMATION = 0.01
 """KL(q‖p) per step, in nats, below which latents carry nothing of the observations."""
 
 
-def judge(rows: Sequence[DiagnosisRow], own_particles: int, tolerance: float = TOLERANCE) -> Verdict:
+def judge(
+    rows: Sequence[DiagnosisRow],
+    own_particles: int,
+    tolerance: float = TOLERANCE,
+    *,
+    unresampled: DiagnosisRow | None = None,
+) -> Verdict:
     """The verdict on rows of a diagnosis, one per number of particles, in ascending order.
 
     What is left with the most particles is blamed on the proposal; what only more particles than the run's own regain,
     on their number; and if neither amounts to `tolerance` nats per step, the bound is the model's own likelihood.
+    `unresampled` is the first row without resampling: where that is better, particles are resampled for targets that
+    do not look ahead, and thrown away although later frames want them.
     """
     most = rows[-1]
     own = next(row for row in rows if row.particles == own_particles)
@@ -25,6 +33,17 @@ def judge(rows: Sequence[DiagnosisRow], own_particles: int, tolerance: float = T
         f"with N = {most.particles} upper and lower bound on simulated data are {simulated:.3f} nats per step "
         f"apart, and half the variance of log p-hat on the data is {left:.3f}"
     )
+    first = rows[0]
+    if unresampled is not None:
+        lost = unresampled.bound - first.bound
+        if lost - 2 * (unresampled.standard_error + first.standard_error) > tolerance:
+            sentences = [
+                f"The targets limit this model: with N = {first.particles} particles that are not resampled reach "
+                f"{lost:.3f} nats per step more, so that resampling throws away what later frames want.",
+                "Its proposal sees the future and its targets do not; train it with a twist (--bound sixo), or "
+                "resample less.",
+            ]
+            return Verdict("targets", sentences + _information(most))
     if remaining > tolerance:
         sentences = [
             f"The proposal limits this model: {evidence}, so that particles alone do not close the gap.",

@@ -2,10 +2,18 @@
 
 from fivo.constants import Constant
 from fivo.models._check import CheckReport, Finding, check_model
-from fivo.models._contract import SequenceModel, check_inputs, check_kind, check_streams, has_initial_prior
+from fivo.models._contract import (
+    SequenceModel,
+    check_inputs,
+    check_kind,
+    check_streams,
+    has_initial_prior,
+    has_twist,
+)
 from fivo.models._covariance import Covariance
 from fivo.models._discrete_hmm import DiscreteHMM
 from fivo.models._dmm import DMM
+from fivo.models._drift_diffusion import DriftDiffusion, DriftTwist
 from fivo.models._emissions import (
     BernoulliEmission,
     CategoricalEmission,
@@ -16,11 +24,25 @@ from fivo.models._emissions import (
     PoissonEmission,
     StudentTEmission,
 )
-from fivo.models._extend import Extension, Frame, Kinds, Propose, extend, inspect_step, start_state
+from fivo.models._extend import (
+    Ahead,
+    Extension,
+    Frame,
+    Kinds,
+    Propose,
+    TwistedState,
+    extend,
+    inspect_step,
+    log_twist_of,
+    start_state,
+    untwisted,
+)
 from fivo.models._kalman import KalmanState, KalmanStep, Moments
 from fivo.models._latent_variable import LatentVariableModel
 from fivo.models._latents import CategoricalLatent, Latent, NormalLatent
 from fivo.models._linear_gaussian import LinearGaussian
+from fivo.models._quadrature_twist import AuxiliaryTwist, QuadratureTwist
+from fivo.models._recurrent_twist import RecurrentTwist
 from fivo.models._simulate import Generator, Simulation, simulate
 from fivo.models._srnn import SRNN
 from fivo.models._stochastic_volatility import StochasticVolatility
@@ -36,6 +58,7 @@ from fivo.models._trajectories import (
     read_batch,
     shown,
 )
+from fivo.models._twisted import ExactTwist, Twist, Twisted
 from fivo.models._vae import VAE
 from fivo.models._vrnn import VRNN
 
@@ -44,6 +67,8 @@ __all__ = [
     "SRNN",
     "VAE",
     "VRNN",
+    "Ahead",
+    "AuxiliaryTwist",
     "BernoulliEmission",
     "CategoricalEmission",
     "CategoricalLatent",
@@ -52,7 +77,10 @@ __all__ = [
     "Covariance",
     "Densities",
     "DiscreteHMM",
+    "DriftDiffusion",
+    "DriftTwist",
     "Emission",
+    "ExactTwist",
     "Extension",
     "Finding",
     "Frame",
@@ -70,11 +98,16 @@ __all__ = [
     "NormalLatent",
     "PoissonEmission",
     "Propose",
+    "QuadratureTwist",
     "Reading",
+    "RecurrentTwist",
     "SequenceModel",
     "Simulation",
     "StochasticVolatility",
     "StudentTEmission",
+    "Twist",
+    "Twisted",
+    "TwistedState",
     "check_inputs",
     "check_kind",
     "check_model",
@@ -83,8 +116,10 @@ __all__ = [
     "draw",
     "extend",
     "has_initial_prior",
+    "has_twist",
     "inspect_step",
     "log_prior_ratio",
+    "log_twist_of",
     "num_structural_latents",
     "over_time",
     "read",
@@ -93,4 +128,5 @@ __all__ = [
     "simulate",
     "start_state",
     "structural_start",
+    "untwisted",
 ]

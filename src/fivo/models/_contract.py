@@ -139,6 +139,35 @@ class SequenceModel(eqx.Module):
         """
         return x, x, memory
 
+    def lookahead(self, sequence: Sequence) -> PyTree:
+        """What `twist` reads of the frames that are still to come, once per sequence, with T entries.
+
+        Args:
+            sequence: observations [time, dim], length, mask and inputs [time, input].
+
+        Returns:
+            `future[t]`, from x_t+1:T and the inputs only.
+        """
+        _missing(self, "lookahead(sequence)", "returns what its twist reads of the frames to come")
+
+    def twist(self, state: PyTree, latent: PyTree, future: PyTree) -> Float[Array, ""]:
+        """How likely the frames to come are given a particle; only `ParticleFilter(..., twisted=True)` reads it.
+
+        Args:
+            state: h_t.
+            latent: z_t.
+            future: future_t, what `lookahead` says of the step.
+
+        Returns:
+            log r_t(z_t), a finite guess of log p(x_t+1:T | z_t, history), up to a constant of step and sequence.
+        """
+        _missing(self, "twist(state, latent, future)", "returns log r_t, to be filtered with a twist")
+
+    @property
+    def bare(self) -> "SequenceModel":
+        """The model itself, without what may be wrapped around it, such as a twist."""
+        return self
+
     def log_joint(
         self,
         latents: PyTree,
@@ -164,7 +193,19 @@ class SequenceModel(eqx.Module):
 
 def has_initial_prior(model: SequenceModel) -> bool:
     """Whether a model gives the first latent a distribution of its own."""
-    return type(model).initial_prior is not SequenceModel.initial_prior
+    return type(model.bare).initial_prior is not SequenceModel.initial_prior
+
+
+def has_twist(model: SequenceModel) -> bool:
+    """Whether a model says how likely the frames to come are, given a particle.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Whether it defines `twist`.
+    """
+    return type(model).twist is not SequenceModel.twist
 
 
 def check_kind(model: object) -> None:
@@ -179,7 +220,7 @@ def check_kind(model: object) -> None:
 def check_streams(model: SequenceModel) -> None:
     """Refuse to go frame by frame through a model that has its own `encode` and not its one-frame form."""
     check_kind(model)
-    kind = type(model)
+    kind = type(model.bare)
     if kind.encode is not SequenceModel.encode and kind.encode_next is SequenceModel.encode_next:
         _missing(
             model,
@@ -190,7 +231,7 @@ def check_streams(model: SequenceModel) -> None:
 
 def check_inputs(model: SequenceModel, width: int) -> None:
     """Refuse inputs of a width that the model does not read."""
-    if type(model).encode is not SequenceModel.encode and width != model.num_inputs:
+    if type(model.bare).encode is not SequenceModel.encode and width != model.num_inputs:
         wanted = f"inputs of width {model.num_inputs}" if model.num_inputs else "no inputs"
         raise InputError(
             f"{type(model).__name__} must be given {wanted}, as its num_inputs says, got "

@@ -1,6 +1,6 @@
 """The hidden Markov model with discrete latents and observations: small enough to enumerate."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import equinox as eqx
 import jax
@@ -11,14 +11,14 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from fivo.batch import Batch, as_batch
+from fivo.batch import Batch, Sequence, as_batch
 from fivo.distributions import Symbols
 from fivo.errors import InputError
 from fivo.models._contract import SequenceModel, check_inputs
 from fivo.models._emissions import check_frames
 from fivo.weights import log_sum_exp, normalize
 
-Proposal = Literal["prior", "optimal"]
+Proposal = Literal["prior", "optimal", "smoothing"]
 
 
 class DiscreteHMM(SequenceModel):
@@ -28,7 +28,7 @@ class DiscreteHMM(SequenceModel):
         initial_probs: π [state].
         transition_probs: A [state, state], a row for each previous state.
         emission_probs: E [state, symbol].
-        proposal: `prior` (bootstrap) or `optimal` p(z_t | z_{t-1}, x_t).
+        proposal: `prior` (bootstrap), `optimal` p(z_t | z_{t-1}, x_t) or `smoothing` p(z_t | z_{t-1}, x_t:T).
 
     Parameters are kept as log-probabilities up to a constant per row, which training may change; -inf for what cannot
     happen.
@@ -42,8 +42,8 @@ class DiscreteHMM(SequenceModel):
     markov: ClassVar[bool] = True
 
     def __init__(self, *, initial_probs, transition_probs, emission_probs, proposal: Proposal = "prior") -> None:
-        if proposal not in ("prior", "optimal"):
-            raise InputError(f"got proposal={proposal!r} where 'prior' or 'optimal' was expected.")
+        if proposal not in get_args(Proposal):
+            raise InputError(f"got proposal={proposal!r} where one of {', '.join(get_args(Proposal))} was expected.")
         states = np.shape(initial_probs)[-1] if np.ndim(initial_probs) == 1 else 0
         symbols = np.shape(emission_probs)[-1] if np.ndim(emission_probs) == 2 else 0
         given = {
@@ -65,11 +65,17 @@ class DiscreteHMM(SequenceModel):
 
     def encode(self, sequence):
         check_frames(sequence.observations, 1)
+        if self.proposal_kind == "smoothing":
+            return None, self._scores(sequence) + self.exact_lookahead(sequence), None
         return None, (sequence.observations, sequence.mask), None
 
     def encode_next(self, memory, x, mask, inputs):
         check_frames(x, 1)
-        return (x, mask), None, memory
+        return None if self.proposal_kind == "smoothing" else (x, mask), None, memory
+
+    @property
+    def causal(self) -> bool:
+        return self.proposal_kind != "smoothing"
 
     def initial_state(self, context):
         return jnp.zeros((), jnp.int32)
@@ -83,13 +89,52 @@ class DiscreteHMM(SequenceModel):
     def proposal(self, state, evidence, prior):
         if self.proposal_kind == "prior":
             return prior
-        return dist.CategoricalLogits(normalize(prior.logits + self._log_likelihoods(*evidence))[0])  # pyright: ignore[reportAttributeAccessIssue]
+        scores = evidence if self.proposal_kind == "smoothing" else self._log_likelihoods(*evidence)
+        return dist.CategoricalLogits(normalize(prior.logits + scores)[0])  # pyright: ignore[reportAttributeAccessIssue]
 
     def emission(self, state, latent, context):
         return Symbols(self.emission_logits[latent][None, :])
 
     def advance(self, state, latent, history):
         return latent.astype(jnp.int32)
+
+    def exact_lookahead(self, sequence: Sequence) -> Float[Array, "time state"]:
+        """What lies ahead of every step, by the backward algorithm.
+
+        Args:
+            sequence: observations [time, 1], length and mask.
+
+        Returns:
+            log p(x_t+1:T | z_t) for every step and state.
+        """
+        log_transition = normalize(self.transition_logits)[0]
+
+        def back(later: Float[Array, " state"], scores: Float[Array, " state"]):
+            ahead = log_sum_exp(log_transition + (later + scores)[None, :])
+            return ahead, ahead
+
+        scores = self._scores(sequence)
+        last = jnp.zeros_like(scores[0])
+        ahead = lax.scan(back, last, scores[1:], reverse=True)[1]
+        return jnp.concatenate([ahead, last[None]])
+
+    def log_lookahead(self, latent: Int[Array, ""], future: Float[Array, " state"]) -> Float[Array, ""]:
+        """The exact lookahead of one latent.
+
+        Args:
+            latent: z_t.
+            future: what `exact_lookahead` says of the step.
+
+        Returns:
+            log p(x_t+1:T | z_t).
+        """
+        return future[latent]
+
+    def _scores(self, sequence: Sequence) -> Float[Array, "time state"]:
+        """log p(x_t | z_t) for every step and state; zero past the sequence's end."""
+        in_axes = (0, None if sequence.mask is None else 0)
+        scores = jax.vmap(self._log_likelihoods, in_axes=in_axes)(sequence.observations, sequence.mask)
+        return jnp.where((jnp.arange(scores.shape[0]) < sequence.length)[:, None], scores, 0)
 
     def log_evidence(self, batch: Any) -> Float[Array, " batch"]:
         """The exact log p(x_1:T) of every sequence of a batch, by the forward algorithm."""

@@ -1,7 +1,7 @@
 """One particle, one step: what every algorithm of this package does with a model."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,14 +17,41 @@ Propose = Callable[[PyTree, PyTree, dist.Distribution], dist.Distribution]
 """q_t from (h_t, evidence_t, p_t), as the model's own `proposal`."""
 
 
+class Ahead(NamedTuple):
+    """What a twist reads.
+
+    Args:
+        future: future_t, what `lookahead` says of the step.
+        last: whether the step is the sequence's last, at which r_T = 1.
+    """
+
+    future: PyTree
+    last: Bool[Array, "*batch"]
+
+
+class TwistedState(NamedTuple):
+    """What a particle of a twisted filter carries.
+
+    Args:
+        state: h_{t+1}.
+        log_twist: log r_t, which the next step divides by.
+    """
+
+    state: PyTree
+    log_twist: Float[Array, "*particle"]
+
+
 class Frame(NamedTuple):
-    """What a step reads of a sequence: x_t, its mask, and what `encode` says of the step."""
+    """What a step reads of a sequence: x_t, its mask, what `encode` says of the step and, for a twisted filter, what
+    lies ahead.
+    """
 
     x: Shaped[Array, " dim"]
     mask: Bool[Array, " dim"] | None
     context: PyTree
     evidence: PyTree
     history: PyTree
+    ahead: Ahead | None = None
 
 
 class Extension(NamedTuple):
@@ -50,15 +77,19 @@ def extend(
 
     Args:
         model: the model.
-        state: h_t of the particle.
+        state: h_t of the particle; a `TwistedState` where the frame says what lies ahead.
         frame: what the step reads of the sequence.
         choose: z_t from q_t: a draw, or a function that returns a given latent.
         first: whether this is the first step of a model that has an `initial_prior`.
         propose: another q_t than the model's own.
 
+    With a twist log g_t comes times r_t / r_{t-1}, and the state carries log r_t on.
+
     Sampling and scoring stay inside of what is mapped over particles: a mapped numpyro distribution forgets its batch
     shape, and sampled outside of the map it would give all particles one noise.
     """
+    if frame.ahead is not None:
+        return _twisted(model, state, frame, choose, first=first, propose=propose)
     prior = (model.initial_prior if first else model.prior)(state, frame.context)
     check_distribution(model, "initial_prior" if first else "prior", prior)
     proposal = (propose or model.proposal)(state, frame.evidence, prior)
@@ -69,6 +100,58 @@ def extend(
     log_likelihood = recompute(observation_log_prob, emission, frame.x, frame.mask)
     following = model.advance(state, latent, frame.history)
     return Extension(latent, log_likelihood.astype(weight_dtype(model)), prior, proposal, following)
+
+
+def _twisted(
+    model: SequenceModel,
+    state: TwistedState,
+    frame: Frame,
+    choose: Callable[[dist.Distribution], PyTree],
+    **chosen: Any,
+) -> Extension:
+    """`extend`, with the incremental weight times r_t / r_{t-1}."""
+    ahead = frame.ahead
+    made = extend(model, state.state, frame._replace(ahead=None), choose, **chosen)
+    if ahead is None:
+        return made
+    log_twist = model.twist(state.state, made.latent, ahead.future)
+    if jnp.shape(log_twist) != ():
+        raise InputError(f"{type(model).__name__}.twist must return one number, got shape {jnp.shape(log_twist)}.")
+    log_twist = jnp.where(ahead.last, 0, log_twist).astype(made.log_likelihood.dtype)
+    # A particle whose twist is zero is dead already; what is divided by it must not come back as NaN.
+    before = jnp.where(jnp.isneginf(state.log_twist), 0, state.log_twist)
+    return made._replace(
+        log_likelihood=made.log_likelihood + (log_twist - before), state=TwistedState(made.state, log_twist)
+    )
+
+
+def untwisted(carried: PyTree) -> PyTree:
+    """What particles carry, without the twists.
+
+    Args:
+        carried: any pytree with `TwistedState`s in it.
+
+    Returns:
+        The same with the states in their places.
+    """
+    return jax.tree.map(lambda node: node.state if _is_twisted(node) else node, carried, is_leaf=_is_twisted)
+
+
+def log_twist_of(carried: PyTree) -> Float[Array, "*particle"] | None:
+    """The twist of what particles carry.
+
+    Args:
+        carried: any pytree.
+
+    Returns:
+        log r_t of the first `TwistedState` in it; None where there is none.
+    """
+    nodes = jax.tree.leaves(carried, is_leaf=_is_twisted)
+    return next((node.log_twist for node in nodes if _is_twisted(node)), None)
+
+
+def _is_twisted(node: object) -> bool:
+    return isinstance(node, TwistedState)
 
 
 def check_distribution(model: SequenceModel, method: str, made: object) -> None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from fivo.distributions import Gaussian, masked_covariance
 
@@ -126,7 +126,7 @@ def kalman_smoother(
     return lax.scan(step, start, (*filtered, last, following_steps(drift)), reverse=True)[1]
 
 
-def following_steps(values: Float[Array, "time state"]) -> Float[Array, "time state"]:
+def following_steps(values: Shaped[Array, "time *rest"]) -> Shaped[Array, "time *rest"]:
     """Every step's successor's value; zero at the end."""
     return jnp.concatenate([values[1:], jnp.zeros_like(values[:1])])
 

@@ -155,14 +155,44 @@ class LinearGaussian(SequenceModel):
         seen = Deviation(self._deviation(sequence.observations, sequence.inputs), sequence.mask)
         if self.proposal_kind == "learned":
             return sequence.inputs, seen, None
-        likelihood = jax.vmap(self._likelihood, in_axes=(Deviation(0, None if seen.mask is None else 0),))(seen)  # pyright: ignore[reportArgumentType]
-        active = jnp.arange(sequence.observations.shape[0]) < sequence.length
-        likelihood = jax.tree.map(
-            lambda leaf: jnp.where(active.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0), likelihood
-        )
+        likelihood = self._likelihoods(sequence, seen)
         if self.proposal_kind == "smoothing":
-            likelihood = self._backward_information(likelihood, self._drift(sequence.inputs, active.shape[0]))
+            time = sequence.observations.shape[0]
+            likelihood = self._backward_information(likelihood, self._drift(sequence.inputs, time))
         return sequence.inputs, likelihood, None
+
+    def exact_lookahead(self, sequence: Sequence) -> Information:
+        """What lies ahead of every step, by the two-filter recursion.
+
+        Args:
+            sequence: observations [time, dim], length, mask and inputs [time, input].
+
+        Returns:
+            p(x_t+1:T | z_t) as a function of z_t for every step, up to a factor of the step.
+        """
+        seen = Deviation(self._deviation(sequence.observations, sequence.inputs), sequence.mask)
+        drift = self._drift(sequence.inputs, sequence.observations.shape[0])
+        later = self._backward_information(self._likelihoods(sequence, seen), drift)
+        later, drift_next = jax.tree.map(following_steps, (later, drift))
+        a, scale_tril = self.transition_matrix, self.transition_noise.scale_tril
+
+        def pulled(later: Information, drift_next: Float[Array, " state"]) -> Information:
+            ahead = _predicted(scale_tril, later, drift_next)
+            return Information(symmetric(a.T @ ahead.precision @ a), a.T @ ahead.shift)
+
+        return jax.vmap(pulled)(later, drift_next)
+
+    def log_lookahead(self, latent: Float[Array, " state"], future: Information) -> Float[Array, ""]:
+        """The exact lookahead of one latent.
+
+        Args:
+            latent: z_t [state].
+            future: what `exact_lookahead` says of the step.
+
+        Returns:
+            log p(x_t+1:T | z_t), up to a constant of the step.
+        """
+        return future.shift @ latent - 0.5 * (latent @ (future.precision @ latent))
 
     def encode_next(self, memory, x, mask, inputs):
         check_frames(x, self.emission_matrix.shape[0])
@@ -278,6 +308,12 @@ class LinearGaussian(SequenceModel):
         half = white @ emission
         return Information(half.T @ half, half.T @ (white @ x))
 
+    def _likelihoods(self, sequence: Sequence, seen: Deviation) -> Information:
+        """p(x_t | z_t) as a function of z_t for every step; one past the sequence's end."""
+        likelihood = jax.vmap(self._likelihood, in_axes=(Deviation(0, None if seen.mask is None else 0),))(seen)  # pyright: ignore[reportArgumentType]
+        active = jnp.arange(sequence.observations.shape[0]) < sequence.length
+        return jax.tree.map(lambda leaf: jnp.where(active.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0), likelihood)
+
     def _backward_information(self, likelihood: Information, drift: Float[Array, "time state"]) -> Information:
         """p(x_t:T | z_t) as a function of z_t: the two-filter recursion, from the end."""
         a = self.transition_matrix
@@ -285,15 +321,22 @@ class LinearGaussian(SequenceModel):
 
         def step(later: Information, inputs: tuple[Information, Array]) -> tuple[Information, Information]:
             now, drift_next = inputs
-            covariance = posterior(scale_tril, later).covariance
-            keep = jnp.eye(a.shape[0], dtype=a.dtype) - later.precision @ covariance
-            precision = keep @ later.precision
-            shift = keep @ later.shift - precision @ drift_next
-            made = Information(symmetric(now.precision + a.T @ precision @ a), now.shift + a.T @ shift)
+            ahead = _predicted(scale_tril, later, drift_next)
+            made = Information(symmetric(now.precision + a.T @ ahead.precision @ a), now.shift + a.T @ ahead.shift)
             return made, made
 
         nothing = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), likelihood)
         return lax.scan(step, nothing, (likelihood, following_steps(drift)), reverse=True)[1]
+
+
+def _predicted(
+    scale_tril: Float[Array, "state state"], later: Information, drift_next: Float[Array, " state"]
+) -> Information:
+    """p(x_t+1:T | z_t) as a function of A z_t, from that of z_t+1."""
+    covariance = posterior(scale_tril, later).covariance
+    keep = jnp.eye(covariance.shape[0], dtype=covariance.dtype) - later.precision @ covariance
+    precision = keep @ later.precision
+    return Information(precision, keep @ later.shift - precision @ drift_next)
 
 
 @jax.jit

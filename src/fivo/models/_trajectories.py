@@ -14,7 +14,7 @@ from fivo.batch import Batch, Sequence, over_sequences
 from fivo.distributions import log_prob, sample, weight_dtype
 from fivo.errors import InputError
 from fivo.models._contract import SequenceModel, check_inputs, check_kind, has_initial_prior
-from fivo.models._extend import Frame, Propose, extend, start_state
+from fivo.models._extend import Ahead, Frame, Propose, extend, start_state
 
 
 class Reading(NamedTuple):
@@ -69,17 +69,21 @@ def shown(model: SequenceModel, sequence: Sequence) -> Sequence:
     return Sequence(x, sequence.length, mask, inputs)
 
 
-def read(model: SequenceModel, sequence: Sequence) -> Reading:
-    """Encode one sequence, as the filter shows it to a model."""
+def read(model: SequenceModel, sequence: Sequence, *, twisted: bool = False) -> Reading:
+    """Encode one sequence, as the filter shows it to a model; with what lies ahead for a twisted filter."""
     sequence = shown(model, sequence)
     context, evidence, history = _encoded(model, sequence)
-    return Reading(Frame(sequence.observations, sequence.mask, context, evidence, history), sequence.length)
+    frames = Frame(sequence.observations, sequence.mask, context, evidence, history)
+    if twisted:
+        frames = frames._replace(ahead=_ahead(model, sequence))
+    return Reading(frames, sequence.length)
 
 
-def read_batch(model: SequenceModel, batch: Batch, *, time_first: bool = False) -> Reading:
+def read_batch(model: SequenceModel, batch: Batch, *, time_first: bool = False, twisted: bool = False) -> Reading:
     """The readings of all sequences, stacked [batch, time, ...], or [time, batch, ...] with `time_first`."""
-    out_axes = Reading(Frame(*((1,) * 5)), 0) if time_first else 0  # pyright: ignore[reportArgumentType]
-    return flatten_products(lambda b: over_sequences(lambda s: read(model, s), b, out_axes=out_axes))(batch)
+    out_axes = Reading(Frame(*((1,) * 6)), 0) if time_first else 0  # pyright: ignore[reportArgumentType]
+    one = lambda s: read(model, s, twisted=twisted)  # noqa: E731
+    return flatten_products(lambda b: over_sequences(one, b, out_axes=out_axes))(batch)
 
 
 def over_time(
@@ -152,15 +156,23 @@ def _encoded(model: SequenceModel, sequence: Sequence) -> tuple[PyTree, PyTree, 
             f"{type(model).__name__}.encode must return (context, evidence, history), got "
             f"{f'{len(found)} values' if isinstance(found, tuple) else type(found).__name__}."
         )
-    time = sequence.observations.shape[0]
     for name, tree in zip(("context", "evidence", "history"), found, strict=True):
-        for leaf in jax.tree.leaves(tree):
-            if jnp.shape(leaf)[:1] != (time,):
-                raise InputError(
-                    f"{type(model).__name__}.encode must return {name} with {time} entries, one per step, got an array "
-                    f"of shape {jnp.shape(leaf)}."
-                )
+        _check_entries(f"{type(model).__name__}.encode must return {name}", tree, sequence)
     return found
+
+
+def _ahead(model: SequenceModel, sequence: Sequence) -> Ahead:
+    """What `lookahead` returns, and where the sequence ends."""
+    future = model.lookahead(sequence)
+    _check_entries(f"{type(model).__name__}.lookahead must return the future", future, sequence)
+    return Ahead(future, jnp.arange(sequence.observations.shape[0]) >= sequence.length - 1)
+
+
+def _check_entries(must: str, tree: PyTree, sequence: Sequence) -> None:
+    time = sequence.observations.shape[0]
+    for leaf in jax.tree.leaves(tree):
+        if jnp.shape(leaf)[:1] != (time,):
+            raise InputError(f"{must} with {time} entries, one per step, got an array of shape {jnp.shape(leaf)}.")
 
 
 def log_prior_ratio(prior: dist.Distribution, proposal: dist.Distribution, latent: PyTree) -> Float[Array, ""]:

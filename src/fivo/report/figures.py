@@ -38,11 +38,25 @@ def write_figure(path: str | os.PathLike[str], figure: "Figure") -> None:
 
     Text stays text in SVG. The file has neither a date nor random names, so equal figures make equal files.
     """
+    suffix = check_figure(path)
+    with replacing(path) as file, _settings(SVG_SETTINGS if suffix == ".svg" else {}):
+        figure.savefig(file, format=suffix[1:], metadata=FORMATS[suffix], dpi=DOTS_PER_INCH, facecolor=LIGHT_PAPER)
+
+
+def check_figure(path: str | os.PathLike[str]) -> str:
+    """Refuse a file that no figure can be written to, and a missing matplotlib.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its suffix.
+    """
+    require("matplotlib", "Plotting")
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise InputError(f"A figure must be written as {', '.join(FORMATS)}, got {os.fspath(path)!r:.120}.")
-    with replacing(path) as file, _settings(SVG_SETTINGS if suffix == ".svg" else {}):
-        figure.savefig(file, format=suffix[1:], metadata=FORMATS[suffix], dpi=DOTS_PER_INCH, facecolor=LIGHT_PAPER)
+    return suffix
 
 
 @contextmanager

@@ -10,17 +10,22 @@ from fivo import __version__
 from fivo.errors import InputError
 from fivo.extras import require
 from fivo.report.damage import refusing_damage
+from fivo.report.figures import write_figure
 from fivo.report.grid import Grid, arranged, heading, number_text, signed, spread_text
 from fivo.report.measures import MEASURES
 from fivo.report.pianoroll import write_pianoroll
 from fivo.report.reading import RunFiles, Sources, curves
+from fivo.report.series import plot_anomaly, plot_forecast
 from fivo.report.sound import write_wav
 from fivo.report.style import DARK_COLOURS, LIGHT_COLOURS
+from fivo.report.tracks import Track
+from fivo.runs import Alarms
 
 PARTS = Path(__file__).parent / "page_parts"
 UPLOT = Path(__file__).parent / "vendor" / "uplot"
 SOUND_RATE = 11025
 MOST_PIECES = 4
+MOST_DRAWINGS = 8
 
 
 def report_page(sources: Sources, *, audio: bool = True) -> str:
@@ -48,6 +53,7 @@ def _content(sources: Sources, audio: bool) -> dict[str, Any]:
         "figures": [(summary, charts[summary["name"]]) for summary in sources.summaries if summary["name"] in charts],
         "curves": charts.get("", []),
         "pieces": _pieces(sources, audio),
+        "drawings": [drawing for run in sources.runs for drawing in _drawings(run)][:MOST_DRAWINGS],
         "runs": sources.runs,
         "data": data,
         # Not of the data, and inserted as they are: none may contain what would end its element.
@@ -137,6 +143,24 @@ def _music(run: RunFiles, audio: bool) -> list[dict[str, Any]]:
                 }
             )
     return pieces
+
+
+def _drawings(run: RunFiles) -> list[dict[str, Any]]:
+    """What was last drawn of tables with a run."""
+    found = []
+    for what, kept in (("forecast", run.forecasts), ("alarms", run.alarms)):
+        if kept is None or not kept.tracks:
+            continue
+        tracks = [Track.of(record) for record in kept.tracks]
+        if isinstance(kept, Alarms):
+            figure = plot_anomaly(tracks, rate=kept.rate, time_label=kept.time_label)
+        else:
+            figure = plot_forecast(tracks, time_label=kept.time_label)
+        with tempfile.TemporaryDirectory() as folder:
+            write_figure(Path(folder, "drawing.png"), figure)
+            picture = _embedded(Path(folder, "drawing.png"), "image/png")
+        found.append({"run": run.label, "what": what, "table": kept.table, "picture": picture})
+    return found
 
 
 def _embedded(path: Path, kind: str) -> str:

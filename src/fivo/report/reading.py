@@ -36,6 +36,8 @@ class RunFiles:
     provenance: dict[str, Any]
     excerpt: dict[str, NDArray[np.uint8]] | None
     steps_per_quarter: int
+    forecasts: runs.Forecasts | None = None
+    alarms: runs.Alarms | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ def _read_run(directory: Path, taken: set[str]) -> RunFiles:
         {} if provenance is None else msgspec.to_builtins(provenance),
         None if excerpt is None else {"data": excerpt.data, "sample": excerpt.sample},
         1 if excerpt is None else excerpt.steps_per_quarter,
+        _readable(directory / runs.Forecasts.FILE, lambda: run.read(runs.Forecasts)),
+        _readable(directory / runs.Alarms.FILE, lambda: run.read(runs.Alarms)),
     )
 
 

@@ -10,10 +10,12 @@ from fivo.runs._excerpt import EXCERPT, Excerpt, read_excerpt, write_excerpt
 from fivo.runs._forecasting import Backtest, Candidate, ColumnScores, ForecastScores, Selection, WindowScores
 from fivo.runs._metrics import Row, last_row
 from fivo.runs._records import (
+    Alarms,
     BoundScore,
     Diagnosis,
     DiagnosisRow,
     Evaluations,
+    Forecasts,
     Provenance,
     Relative,
     Reported,
@@ -21,6 +23,7 @@ from fivo.runs._records import (
     Sandwich,
     Score,
     TableRecord,
+    TrackRecord,
     Verdict,
 )
 from fivo.runs._sealing import FORMAT, Record, encode_record, read_record, write_record
@@ -32,6 +35,7 @@ __all__ = [
     "EXCERPT",
     "FORMAT",
     "RECORD",
+    "Alarms",
     "Backtest",
     "Best",
     "BoundScore",
@@ -43,6 +47,7 @@ __all__ = [
     "Excerpt",
     "FileStatus",
     "ForecastScores",
+    "Forecasts",
     "Progress",
     "Provenance",
     "Record",
@@ -56,6 +61,7 @@ __all__ = [
     "Selection",
     "Summary",
     "TableRecord",
+    "TrackRecord",
     "UnreadableError",
     "Verdict",
     "WindowScores",

@@ -14,10 +14,11 @@ from fivo.runs._directory import CONFIG, RunDirectory
 from fivo.runs._excerpt import EXCERPT, read_excerpt
 from fivo.runs._forecasting import Backtest, Selection
 from fivo.runs._metrics import read_lines
-from fivo.runs._records import Diagnosis, Evaluations, Provenance, Result, TableRecord
+from fivo.runs._records import Alarms, Diagnosis, Evaluations, Forecasts, Provenance, Result, TableRecord
 
 TRANSIENT = {".lock", "job.json", "worker.log"}
 """Files that matter only while a process is at work."""
+OF_TABLES = (TableRecord, Backtest, Selection, Forecasts, Alarms)
 AGAIN = "run the same `fivo fit` command again, which makes it anew"
 
 
@@ -71,9 +72,7 @@ def _records(run: RunDirectory) -> Iterator[FileStatus]:
             (run.path / Result.FILE, lambda: _check_result(run, progress), False),
             (run.path / Evaluations.FILE, run.evaluations, False),
             (run.path / Diagnosis.FILE, lambda: run.read(Diagnosis), False),
-            (run.path / Backtest.FILE, lambda: run.read(Backtest), False),
-            (run.path / TableRecord.FILE, lambda: run.read(TableRecord), False),
-            (run.path / Selection.FILE, lambda: run.read(Selection), False),
+            *((run.path / kind.FILE, lambda kind=kind: run.read(kind), False) for kind in OF_TABLES),
             (run.path / EXCERPT, lambda: read_excerpt(run.path / EXCERPT), False),
         ]
     for path, read, needed in checks:

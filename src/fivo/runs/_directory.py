@@ -4,6 +4,7 @@ config.toml     the settings                     checkpoints/latest.safetensors 
 run.json        versions, data, host-free        checkpoints/latest-previous.safetensors   the one before it
 metrics.jsonl   one object per logged step       checkpoints/best.safetensors              best on validation
 result.json     written when training ends       evaluation.json, diagnosis/               scores, what limits the run
+table.json      how the table was read           forecast.json, anomaly.json               what was last drawn of tables
 
 Every file has a checksum and names the run it belongs to (lines of metrics have only a checksum).
 """

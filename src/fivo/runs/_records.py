@@ -256,3 +256,67 @@ class Diagnosis(Record, frozen=True):
     rows: list[DiagnosisRow]
     verdict: Verdict
     config: dict[str, Any]
+
+
+Numbers = list[float | None]
+"""None where there is no number."""
+
+
+class TrackRecord(Part, frozen=True):
+    """One quantity of one series over time, as `fivo.report.Track` has it.
+
+    Args:
+        series: Which series.
+        quantity: What it is.
+        times: Numbers, or texts of dates.
+        observed: What was observed.
+        mean: What the model expects.
+        quantiles: Of that, by level.
+        p_values: How ordinary the rows are.
+    """
+
+    series: str
+    quantity: str
+    times: list[float | str]
+    observed: Numbers | None = None
+    mean: Numbers | None = None
+    quantiles: dict[str, Numbers] = {}
+    p_values: Numbers | None = None
+
+
+class Forecasts(Record, frozen=True):
+    """What `fivo forecast` last drew of a run: a few series of a table, for its page.
+
+    Args:
+        table: The name of the table's file.
+        time_label: What time is.
+        tracks: What to draw.
+    """
+
+    KIND: ClassVar[str] = "forecast"
+    FILE: ClassVar[str] = "forecast.json"
+    REMEDY: ClassVar[str] = "remove it, or run `fivo forecast` again"
+
+    table: str
+    time_label: str
+    tracks: list[TrackRecord]
+
+
+class Alarms(Record, frozen=True):
+    """What `fivo anomaly` last found with a run: the strangest series of a table, for its page.
+
+    Args:
+        table: The name of the table's file.
+        time_label: What time is.
+        rate: The false-alarm rate.
+        tracks: What to draw.
+    """
+
+    KIND: ClassVar[str] = "alarms"
+    FILE: ClassVar[str] = "anomaly.json"
+    REMEDY: ClassVar[str] = "remove it, or run `fivo anomaly` again"
+
+    table: str
+    time_label: str
+    rate: float
+    tracks: list[TrackRecord]

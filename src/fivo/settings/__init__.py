@@ -1,8 +1,8 @@
 """What a training run is, as data: one place per option for Python, TOML and the command line.
 
-A run's settings have five sections. `model`, `bound`, `optimizer` and `data` are tagged unions: their `kind` says which
-fields they have. Users write them flat, as `particles=8` or `--particles 8`; a section's kind goes by the section's own
-name, as in `bound="fivo"`.
+A run's settings have six sections. `model`, `bound`, `twist`, `optimizer` and `data` are tagged unions: their `kind`
+says which fields they have. Users write them flat, as `particles=8` or `--particles 8`; a section's kind goes by the
+section's own name, as in `bound="fivo"`.
 """
 
 from fivo.settings._flat import (
@@ -24,17 +24,23 @@ from fivo.settings._sections import (
     ELBO,
     FIVO,
     IWAE,
+    SIXO,
     SRNN,
     VRNN,
     Adam,
+    AuxiliaryTwist,
     Exact,
+    ExactTwist,
     LinearGaussianModel,
     Networks,
+    NoTwist,
     OwnBound,
     OwnData,
     OwnModel,
     OwnOptimizer,
+    QuadratureTwist,
     Recurrent,
+    RecurrentTwist,
     Settings,
     Source,
     Table,
@@ -51,18 +57,24 @@ __all__ = [
     "ONLY_TABLES",
     "OPTIONS",
     "RECIPES",
+    "SIXO",
     "SRNN",
     "VRNN",
     "Adam",
+    "AuxiliaryTwist",
     "Exact",
+    "ExactTwist",
     "LinearGaussianModel",
     "Networks",
+    "NoTwist",
     "Option",
     "OwnBound",
     "OwnData",
     "OwnModel",
     "OwnOptimizer",
+    "QuadratureTwist",
     "Recurrent",
+    "RecurrentTwist",
     "Settings",
     "Source",
     "Table",

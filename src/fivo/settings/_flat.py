@@ -15,10 +15,12 @@ from fivo.settings._sections import OwnOptimizer, Settings, Source, Table
 EXTENDABLE = {"steps", "patience", "log_every", "tensorboard"}
 """Settings that a run may be continued with changed: they leave what was already computed as it is."""
 OWN = "own"
+OF_OBJECTS = ("updates", "validation", OWN)
+"""What settings say of objects that they cannot hold: digests, and the user's own values."""
 SECTIONS: dict[str, tuple[type, ...]] = {
     field.name: get_args(field.type) or (field.type,)
     for field in msgspec.structs.fields(Settings)
-    if field.name not in ("updates", OWN)
+    if field.name not in OF_OBJECTS
 }
 """The kinds of every section; `training` has one."""
 KINDS: dict[str, dict[str, type]] = {
@@ -28,6 +30,8 @@ KINDS: dict[str, dict[str, type]] = {
 }
 DEFAULTS = Settings()
 """The settings of a run that names none."""
+NAMED = ("model", "bound", "twist")
+"""Sections whose kind users choose by the section's name."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -53,7 +57,7 @@ def options() -> dict[str, Option]:
     found: dict[str, Option] = {}
     for section, kinds in SECTIONS.items():
         default = getattr(DEFAULTS, section)
-        if section in ("model", "bound"):
+        if section in NAMED:
             names = tuple(kind for kind in KINDS[section] if kind != OWN)
             found[section] = Option(section, section, Literal[names], default.kind, _KIND_HELP[section])
         for kind in kinds:
@@ -64,7 +68,11 @@ def options() -> dict[str, Option]:
     return found
 
 
-_KIND_HELP = {"model": "The model.", "bound": "The training objective."}
+_KIND_HELP = {
+    "model": "The model.",
+    "bound": "The training objective.",
+    "twist": "How the bound sixo looks ahead; rnn unless it is said.",
+}
 
 
 def _description(annotation: Any) -> str:
@@ -107,6 +115,8 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
     if "recipe" in flat and isinstance(base.optimizer, OwnOptimizer):
         raise InputError("a recipe must come without an optimizer of your own, which it would replace.")
     flat = with_recipe({**_DEFAULTS_OF.get(flat.get("model", ""), {}), **flat})
+    if flat.get("bound") == "sixo" and base.twist.kind == "none":
+        flat = {"twist": "rnn", **flat}
     kinds = {section: getattr(base, section).kind for section in KINDS}
     if kinds["data"] == "source" and any(name in flat for name in ONLY_TABLES):
         kinds["data"] = "table"
@@ -123,7 +133,7 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
             raise InputError(f"{name} is no setting of the {section} {kinds[section]!r}; leave it out.")
         given[section][name] = value
     built = {section: _section(section, kinds.get(section), given[section], base) for section in SECTIONS}
-    return Settings(**built, updates=base.updates, own=base.own)
+    return Settings(**built, **{name: getattr(base, name) for name in OF_OBJECTS})
 
 
 def _known_kind(section: str, value: Any) -> str:
@@ -160,7 +170,7 @@ def flattened(settings: Settings) -> dict[str, Any]:
         part = getattr(settings, section)
         values = msgspec.to_builtins(part)
         kind = values.pop("kind", None)
-        if section in ("model", "bound"):
+        if section in NAMED:
             flat[section] = values.get(f"{section}_name", kind)
         flat |= {name: value for name, value in values.items() if not name.endswith(("_name", "_digest"))}
     return flat | dict(settings.own)
@@ -199,7 +209,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); mend it.") from None
 
 
-OF_RUNS = ("updates", OWN, "record")
+OF_RUNS = (*OF_OBJECTS, "record")
 """What a run's config.toml has beside settings: digests, the user's own values, and the run's identity."""
 
 

@@ -117,6 +117,10 @@ class FIVO(Estimated, frozen=True, tag="fivo"):
     ] = 0.5
 
 
+class SIXO(FIVO, frozen=True, tag="sixo"):
+    """FIVO with targets that look ahead, by a twist."""
+
+
 class Exact(Section, frozen=True, tag="exact"):
     """The exact log-likelihood, of models that know theirs: linear-gaussian."""
 
@@ -128,6 +132,43 @@ class OwnBound(Section, frozen=True, tag="own"):
     """What it is called."""
     bound_digest: str = ""
     """Of its structure and first parameters."""
+
+
+class NoTwist(Section, frozen=True, tag="none"):
+    """Targets that do not look ahead, or a model that brings its own twist."""
+
+
+class RecurrentTwist(Section, frozen=True, tag="rnn"):
+    """A network of the particle and of an LSTM over the frames to come."""
+
+    twist_hidden: Annotated[int, _count("Units of the networks of an rnn twist.")] = 32
+    twist_training: Annotated[
+        Literal["bound", "dre", "td"],
+        Meta(
+            description="How an rnn twist is trained: by density-ratio estimation or temporal differences on simulated "
+            "data, or by the bound itself, with a gradient that scores ancestors."
+        ),
+    ] = "dre"
+    twist_learning_rate: Annotated[
+        float, Meta(gt=0, le=1, description="Adam's learning rate of a twist with a loss of its own.")
+    ] = 1e-3
+    twist_repeats: Annotated[int, _count("Steps of the twist's own loss after each step of the bound.")] = 1
+    twist_copies: Annotated[int, _count("Trajectories simulated per sequence of a step for the twist's own loss.")] = 4
+
+
+class QuadratureTwist(Section, frozen=True, tag="quadrature"):
+    """The likelihood of the next frames, integrated over the next latents of a state-space model."""
+
+    twist_points: Annotated[int, Meta(ge=2, le=64, description="Quadrature points in each dimension.")] = 5
+    twist_window: Annotated[int, Meta(ge=1, le=8, description="Frames that a quadrature twist looks ahead.")] = 1
+
+
+class AuxiliaryTwist(Section, frozen=True, tag="auxiliary"):
+    """The likelihood of the next frame at the prior's mean: the auxiliary particle filter."""
+
+
+class ExactTwist(Section, frozen=True, tag="exact"):
+    """The exact likelihood of the frames to come, of models that know it: linear-gaussian."""
 
 
 class Adam(Section, frozen=True, tag="adam"):
@@ -250,19 +291,23 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     Args:
         model: What is trained.
         bound: The objective.
+        twist: How the bound sixo looks ahead.
         optimizer: How parameters follow the gradient.
         data: Where sequences come from.
         training: How long, in what batches, and how it is validated.
         updates: Digests of further updates, by their names.
+        validation: The name and the digest of an objective that was given to choose the best step.
         own: What the user says of objects that a run cannot look into: the `config` given to `fit`.
     """
 
     model: VRNN | SRNN | DMM | LinearGaussianModel | OwnModel = VRNN()
-    bound: ELBO | IWAE | FIVO | Exact | OwnBound = FIVO()
+    bound: ELBO | IWAE | FIVO | SIXO | Exact | OwnBound = FIVO()
+    twist: NoTwist | RecurrentTwist | QuadratureTwist | AuxiliaryTwist | ExactTwist = NoTwist()
     optimizer: Adam | OwnOptimizer = Adam()
     data: Source | Table | OwnData = Source()
     training: Training = Training()
     updates: dict[str, str] = {}
+    validation: dict[str, str] = {}
     own: dict[str, Any] = {}
 
     @property

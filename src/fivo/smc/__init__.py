@@ -1,9 +1,10 @@
 """Sequential Monte Carlo: the one particle filter, over batches or one frame at a time, and what is built on it."""
 
 from fivo.smc._conditional import conditional_filter
-from fivo.smc._filter import ParticleFilter, check_filter, check_particles, sequence_keys
+from fivo.smc._filter import ParticleFilter, check_filter, check_particles, check_twist, sequence_keys
 from fivo.smc._gibbs import particle_gibbs
 from fivo.smc._kernels import HMC, Copy, Kernel, Leapfrog, Moved, RandomWalk
+from fivo.smc._marginal import MarginalParticleFilter
 from fivo.smc._result import FilterResult, Record
 from fivo.smc._rules import EVERY_PATH, Proposed, Rules
 from fivo.smc._smoothing import backward_simulate, fixed_lag
@@ -20,6 +21,7 @@ __all__ = [
     "FilterState",
     "Kernel",
     "Leapfrog",
+    "MarginalParticleFilter",
     "Moved",
     "ParticleFilter",
     "Particles",
@@ -35,6 +37,7 @@ __all__ = [
     "backward_simulate",
     "check_filter",
     "check_particles",
+    "check_twist",
     "conditional_filter",
     "draw_trajectory",
     "filtered_mean",

@@ -16,7 +16,7 @@ def log_continuation(
 
     Where latents are Markov only p(z_t+1 | z_t) differs between particles.
     """
-    frames = reading.frames
+    frames = reading.frames._replace(ahead=None)
     time = frames.x.shape[0]
     if model.markov:
         after = jnp.minimum(step + 1, time - 1)

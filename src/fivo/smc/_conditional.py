@@ -11,10 +11,10 @@ from jaxtyping import Array, Int, Key, PyTree
 from fivo.batch import Batch, as_batch
 from fivo.distributions import log_prob
 from fivo.errors import InputError
-from fivo.models import Reading, SequenceModel, extend, inspect_step, over_time, read_batch
+from fivo.models import Reading, SequenceModel, extend, inspect_step, log_twist_of, over_time, read_batch, untwisted
 from fivo.resampling import get_conditional_scheme, multinomial
 from fivo.smc._ancestors import log_continuation
-from fivo.smc._filter import ParticleFilter, check_filter, sequence_keys
+from fivo.smc._filter import ParticleFilter, check_filter, check_twist, sequence_keys
 from fivo.smc._result import FilterResult, Record, checked_records, without
 from fivo.smc._rules import Proposed
 from fivo.smc._step import (
@@ -82,14 +82,15 @@ def _run(
     ancestor_sampling: bool,
     keep: frozenset[str],
 ) -> tuple[Particles, StepInfo]:
-    readings = read_batch(model, batch)
-    inspect_step(model, readings.frames, num_axes=2)
+    check_twist(pf, model)
+    readings = read_batch(model, batch, twisted=pf.twisted)
+    inspect_step(model, readings.frames._replace(ahead=None), num_axes=2)
 
     def one(reading: Reading, path: PyTree, key: Key[Array, ""]) -> tuple[Particles, StepInfo]:
         steps = jnp.arange(reading.frames.x.shape[0], dtype=jnp.int32)
         keys = jax.vmap(lambda t: jax.random.fold_in(key, t))(steps)
         inputs = StepInputs(steps, keys, reading.active, reading.frames)
-        start = initial_particles(model, reading.first_context, pf.num_particles)
+        start = initial_particles(model, reading.first_context, pf.num_particles, twisted=pf.twisted)
 
         def step(carry: tuple[Particles, Int[Array, ""]], now: tuple[StepInputs, PyTree], first: bool) -> tuple:
             carry, info = _step(pf, model, reading, path, ancestor_sampling, carry, *now, first)
@@ -122,7 +123,10 @@ def _step(
     scheme_key, ancestor_key = jax.random.split(jax.random.split(inputs.key)[1])
     drawn, drawn_slot = get_conditional_scheme(pf.scheme)(scheme_key, log_weights, slot)
     if ancestor_sampling:
-        log_future = log_continuation(model, reading, path, made.state, inputs.step)
+        log_future = log_continuation(model, reading, path, untwisted(made.state), inputs.step)
+        if made.log_twist is not None:
+            # The weights have r_t in them, which the reference's own future takes the place of.
+            log_future = log_future - jnp.where(jnp.isneginf(made.log_twist), 0, made.log_twist)
         chosen = jax.random.categorical(ancestor_key, log_weights + log_future)
         # After the last step there is no future to choose a past for.
         more = inputs.step + 1 < reading.length
@@ -143,4 +147,5 @@ def _follow(model: SequenceModel, state: PyTree, latent: PyTree, inputs: StepInp
     if made.proposal is not made.prior:
         log_ratio = (log_prob(made.prior, latent) - log_prob(made.proposal, latent)).astype(log_ratio.dtype)
     held = Proposed(latent, made.log_likelihood, log_ratio, made.state)
-    return held if inputs.active is None else only_active(inputs.active, held, state)
+    held = held if inputs.active is None else only_active(inputs.active, held, state)
+    return held._replace(log_twist=log_twist_of(held.state))

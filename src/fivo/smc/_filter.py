@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 from fivo._fuse import scan, straight
 from fivo.batch import Batch, as_batch
 from fivo.errors import InputError
-from fivo.models import SequenceModel, inspect_step, over_time, read_batch
+from fivo.models import SequenceModel, has_twist, inspect_step, over_time, read_batch
 from fivo.resampling import (
     SMALL,
     Always,
@@ -40,6 +40,8 @@ class ParticleFilter(eqx.Module):
             "residual", "soft", "relaxed", "transport"), a scheme of `fivo.resampling`, or a function of your own
             (key, log_weights, num_draws) -> ancestors.
         criterion: when to resample, such as `ESSBelow(0.5)`, `Always()`, `Never()` or `Every(10)`.
+        twisted: weigh particles by the model's twist too, so that its targets p(z_1:t, x_1:t) r_t(z_t) look ahead; the
+            estimate of p(x) stays unbiased whatever the twist. Its increments then say nothing of single frames.
 
     Call it with a model and sequences, or stream: `state = pf.init(model, key=key)`, then for every frame
     `state, info = pf.step(model, state, x)`, and `pf.finish(state)`.
@@ -48,6 +50,7 @@ class ParticleFilter(eqx.Module):
     num_particles: int = eqx.field(static=True)
     resampling: str | AnyScheme = eqx.field(static=True, default="multinomial")
     criterion: Criterion = ESSBelow(0.5)
+    twisted: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         check_particles(self.num_particles)
@@ -131,6 +134,22 @@ def check_filter(pf: object) -> None:
     """Refuse what is no filter, such as a model given in its place."""
     if not isinstance(pf, ParticleFilter):
         raise InputError(f"the filter must be a ParticleFilter, got {type(pf).__name__}.")
+    if type(pf) is not ParticleFilter:
+        raise InputError(f"the filter must be a plain ParticleFilter here, got a {type(pf).__name__}.")
+
+
+def check_twist(pf: ParticleFilter, model: SequenceModel) -> None:
+    """Refuse to twist with a model that does not say how.
+
+    Args:
+        pf: the filter.
+        model: the model.
+    """
+    if pf.twisted and not has_twist(model):
+        raise InputError(
+            f"{type(model).__name__} must define lookahead(sequence) and twist(state, latent, future) to be filtered "
+            "with a twist; wrap it as fivo.models.Twisted(model, twist)."
+        )
 
 
 def check_particles(num_particles: int, name: str = "num_particles") -> None:
@@ -164,12 +183,13 @@ def _run(
     keep: frozenset[str],
     rules: Rules,
 ) -> FilterResult:
-    reading = read_batch(model, batch, time_first=True)
+    check_twist(pf, model)
+    reading = read_batch(model, batch, time_first=True, twisted=pf.twisted)
     frames, num_steps = reading.frames, batch.observations.shape[1]
-    kinds = inspect_step(model, frames, num_axes=2)
+    kinds = inspect_step(model, frames._replace(ahead=None), num_axes=2)
     first_context = jax.tree.map(lambda leaf: leaf[0], frames.context)
     start = jax.vmap(
-        lambda context: initial_particles(model, context, pf.num_particles, rules),
+        lambda context: initial_particles(model, context, pf.num_particles, rules, twisted=pf.twisted),
         axis_size=batch.lengths.shape[0],  # for models without a context
     )(first_context)
     steps = jnp.arange(num_steps, dtype=jnp.int32)

@@ -36,6 +36,7 @@ def weigh_trajectories(
         ancestors=jnp.broadcast_to(jnp.arange(log_weights.shape[-1], dtype=jnp.int32), log_weights.shape),
         latents=made.latent,
         log_proposal=made.log_proposal,
+        log_twist=made.log_twist,
     )
 
 

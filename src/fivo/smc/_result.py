@@ -7,7 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from fivo.errors import InputError
+from fivo.models import untwisted
 from fivo.smc._step import Particles, StepInfo
+from fivo.weights import normalize
 
 Record = Literal["log_weights", "ancestors", "latents"]
 """What a filter stores for each particle and step if `keep` names it."""
@@ -37,6 +39,8 @@ class FilterResult(eqx.Module):
     """The final particles: the states after the last step and their log-weights, resampling done."""
     log_proposal: Float[Array, "batch time particle"] | None = None
     """log q_t(z_t), where the rules of a gradient asked for it."""
+    log_twists: Float[Array, "batch time particle"] | None = None
+    """log r_t(z_t), of a twisted filter that kept its weights, which are those of p(z_1:t, x_1:t) r_t(z_t)."""
     discrete: bool = eqx.field(static=True, default=False)
     """Whether some latents are discrete, so that no derivative passes through their draws."""
 
@@ -51,8 +55,9 @@ class FilterResult(eqx.Module):
             log_weights=info.log_weights,
             ancestors=info.ancestors,
             latents=info.latents,
-            particles=particles,
+            particles=Particles(untwisted(particles.state), particles.log_weights),
             log_proposal=info.log_proposal,
+            log_twists=info.log_twist,
             discrete=discrete,
         )
 
@@ -65,6 +70,14 @@ class FilterResult(eqx.Module):
     def alive(self) -> Bool[Array, " batch"]:
         """False where at some step every particle had weight zero; the evidence estimate is then -inf."""
         return ~jnp.any(jnp.isneginf(self.log_increments), axis=1)
+
+    @property
+    def filter_weights(self) -> Float[Array, "batch time particle"]:
+        """Normalised log-weights for p(z_1:t | x_1:t): those kept, less the twist where the filter was twisted."""
+        log_weights = self.record("log_weights")
+        if self.log_twists is None:
+            return log_weights
+        return normalize(jnp.where(jnp.isneginf(log_weights), -jnp.inf, log_weights - self.log_twists))[0]
 
     def record(self, name: Record) -> PyTree:
         """A per-particle record; raises `InputError` if it was not kept."""
@@ -90,5 +103,7 @@ def checked_records(keep: object) -> frozenset[str]:
 
 def without(info: StepInfo, keep: frozenset[str]) -> StepInfo:
     """The records of a step that were asked for."""
-    dropped = sorted(set(RECORDS) - keep)
+    dropped: list[str] = sorted(set(RECORDS) - keep)
+    if info.log_twist is not None and "log_weights" not in keep:
+        dropped.append("log_twist")
     return eqx.tree_at(lambda i: [getattr(i, name) for name in dropped], info, replace=[None] * len(dropped))

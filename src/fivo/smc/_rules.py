@@ -13,8 +13,8 @@ from fivo.resampling import AnyScheme
 
 
 class Proposed(NamedTuple):
-    """A particle extended by one step: z_t, log g_t(x_t | z_t), log p_t(z_t) - log q_t(z_t), h_{t+1} and, where a
-    gradient asks for it, log q_t(z_t).
+    """A particle extended by one step: z_t, log g_t(x_t | z_t), log p_t(z_t) - log q_t(z_t), h_{t+1}, where a gradient
+    asks for it log q_t(z_t), and log r_t of a twisted filter, whose log g_t comes with log r_t - log r_{t-1}.
     """
 
     latent: PyTree
@@ -22,6 +22,7 @@ class Proposed(NamedTuple):
     log_ratio: Float[Array, "*particle"]
     state: PyTree
     log_proposal: Float[Array, "*particle"] | None = None
+    log_twist: Float[Array, "*particle"] | None = None
 
 
 class Rules(eqx.Module):

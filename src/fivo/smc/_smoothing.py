@@ -75,7 +75,7 @@ def fixed_lag(model: SequenceModel, batch: Any, result: FilterResult, *, lag: in
 
         return jax.tree.map(mean, latents)
 
-    return jax.jit(jax.vmap(one))(result.record("ancestors"), result.record("log_weights"), result.latents)
+    return jax.jit(jax.vmap(one))(result.record("ancestors"), result.filter_weights, result.latents)
 
 
 @eqx.filter_jit
@@ -105,7 +105,7 @@ def _simulate(
         return lax.scan(back, nothing, inputs, reverse=True)[1]
 
     return jax.vmap(one)(
-        read_batch(model, batch), result.record("ancestors"), result.record("log_weights"), result.latents, keys
+        read_batch(model, batch), result.record("ancestors"), result.filter_weights, result.latents, keys
     )
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from fivo._fuse import particle_keys, write_out
 from fivo.distributions import weight_dtype
-from fivo.models import Frame, SequenceModel, start_state
+from fivo.models import Frame, SequenceModel, TwistedState, log_twist_of, start_state
 from fivo.resampling import AnyScheme, Criterion, DifferentiableScheme, draw_ancestors
 from fivo.smc._rules import EVERY_PATH, Proposed, Rules
 from fivo.weights import effective_sample_size, normalize
@@ -49,10 +49,11 @@ class StepInfo(eqx.Module):
     ancestors: Int[Array, "*steps particle"]
     latents: PyTree
     log_proposal: Float[Array, "*steps particle"] | None = None
+    log_twist: Float[Array, "*steps particle"] | None = None
 
 
 def initial_particles(
-    model: SequenceModel, context: PyTree, num_particles: int, rules: Rules = EVERY_PATH
+    model: SequenceModel, context: PyTree, num_particles: int, rules: Rules = EVERY_PATH, *, twisted: bool = False
 ) -> Particles:
     """Line 2: N equal particles in the state h_1, with weights 1/N.
 
@@ -61,10 +62,12 @@ def initial_particles(
         context: what is known before the first frame of one sequence.
         num_particles: N.
         rules: what derivatives follow.
+        twisted: whether they carry a twist; r_0 = 1.
     """
-    state = jax.tree.map(
-        lambda leaf: jnp.broadcast_to(leaf, (num_particles, *jnp.shape(leaf))), start_state(model, context)
-    )
+    start = start_state(model, context)
+    if twisted:
+        start = TwistedState(start, jnp.zeros((), weight_dtype(model)))
+    state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_particles, *jnp.shape(leaf))), start)
     return Particles(rules.begin(state), uniform_weights(num_particles, weight_dtype(model)))
 
 
@@ -78,7 +81,8 @@ def propose(
         return rules.propose(model, key, state, inputs.frame, weight, first)
 
     made = jax.vmap(write_out(one, num_particles))(keys, state, inputs.weights)
-    return made if inputs.active is None else only_active(inputs.active, made, state)
+    made = made if inputs.active is None else only_active(inputs.active, made, state)
+    return made._replace(log_twist=log_twist_of(made.state))
 
 
 def only_active(active: Bool[Array, ""], made: Proposed, state: PyTree) -> Proposed:
@@ -107,6 +111,7 @@ def weigh(criterion: Criterion, particles: Particles, made: Proposed, inputs: St
         ancestors=jnp.arange(log_weights.shape[-1], dtype=jnp.int32),
         latents=made.latent,
         log_proposal=made.log_proposal,
+        log_twist=made.log_twist,
     )
     return Particles(made.state, log_weights), info
 

@@ -43,6 +43,11 @@ class StreamResult(eqx.Module):
 def init(pf: "ParticleFilter", model: SequenceModel, key: Key[Array, ""]) -> FilterState:
     """A filter that has seen nothing yet."""
     check_streams(model)
+    if pf.twisted:
+        raise InputError(
+            "a stream must be filtered without a twist, which reads frames that are still to come; use a "
+            "ParticleFilter with twisted=False."
+        )
     if not model.causal:
         raise InputError(
             "a model that is streamed must not read future frames in its proposal, as this one does; filter whole "

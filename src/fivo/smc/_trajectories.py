@@ -60,7 +60,7 @@ def filtered_mean(result: FilterResult) -> PyTree:
         result: of a filter that kept "log_weights" and "latents".
     """
     result.require("log_weights", "latents")
-    weights: Float[Array, "batch time particle"] = jnp.exp(result.record("log_weights"))
+    weights: Float[Array, "batch time particle"] = jnp.exp(result.filter_weights)
     return jax.tree.map(lambda leaf: jnp.einsum("btn,btn...->bt...", weights, leaf), result.record("latents"))
 
 

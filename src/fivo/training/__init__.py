@@ -8,6 +8,7 @@ from fivo.training.optimizer import Optimizer, adam, own_optimizer
 from fivo.training.plan import Plan, make_plan
 from fivo.training.run_directory import RunDirectory
 from fivo.training.step import Trainer
+from fivo.training.twists import density_ratio, temporal_difference
 
 __all__ = [
     "Callback",
@@ -21,9 +22,11 @@ __all__ = [
     "Watchers",
     "adam",
     "code_commit",
+    "density_ratio",
     "digest",
     "make_plan",
     "name_of",
     "own_optimizer",
+    "temporal_difference",
     "train",
 ]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import jax
+import optax
 from jaxtyping import Array, Key
 
 from fivo import settings as kinds
@@ -15,6 +16,7 @@ from fivo.models import SequenceModel
 from fivo.settings import Settings
 from fivo.training.groups import Update
 from fivo.training.optimizer import Optimizer, adam
+from fivo.training.twists import density_ratio, temporal_difference
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,26 @@ def make_plan(
         bound,
         validation,
         build_optimizer(settings) if optimizer is None else optimizer,
-        updates,
+        (*updates, *twist_updates(settings)),
     )
+
+
+def twist_updates(settings: Settings) -> tuple[Update, ...]:
+    """The loss of a twist that does not follow the bound."""
+    chosen = settings.twist
+    if not isinstance(chosen, kinds.RecurrentTwist):
+        return ()
+    if chosen.twist_training == "bound":
+        gradient = GRADIENTS[getattr(settings.bound, "gradient", "pathwise")]
+        if not getattr(gradient, "of_ancestors", False):
+            raise InputError(
+                f"a twist that is trained by the bound must have a gradient that scores ancestors, got "
+                f"{gradient.name}, which leads it astray; say --gradient resampling-score, or --twist-training dre."
+            )
+        return ()
+    make = density_ratio if chosen.twist_training == "dre" else temporal_difference
+    optimizer = optax.adam(chosen.twist_learning_rate)
+    return (make(optimizer, repeats=chosen.twist_repeats, copies=chosen.twist_copies),)
 
 
 def run_keys(settings: Settings) -> Key[Array, " three"]:

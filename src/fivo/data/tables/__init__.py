@@ -1,5 +1,6 @@
 """Tables: read, laid out as series, split, described, applied again, and written. polars is imported only when used."""
 
+from fivo.data.tables.backend import as_given
 from fivo.data.tables.layout import times_after
 from fivo.data.tables.overview import ColumnOverview, TableOverview, check_table
 from fivo.data.tables.reading import as_table, is_table, read_table
@@ -21,6 +22,7 @@ __all__ = [
     "TableSequences",
     "TimeRule",
     "apply_schema",
+    "as_given",
     "as_table",
     "check_place",
     "check_table",

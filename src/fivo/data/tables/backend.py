@@ -55,6 +55,33 @@ def as_polars(frame: Any) -> Frame:
         return known.to_polars()
 
 
+def as_given(frame: Frame, given: Any, *, same_rows: bool = False) -> Any:
+    """A table as the kind of frame that a user gave.
+
+    Args:
+        frame: A `polars.DataFrame`.
+        given: A pandas, polars or pyarrow frame; None for none, then the table stays as it is.
+        same_rows: Whether the rows are those of `given`, whose index they then keep.
+
+    Returns:
+        A pandas, polars or pyarrow frame.
+    """
+    pl = polars()
+    if given is None or isinstance(given, pl.DataFrame | pl.LazyFrame):
+        return frame
+    import narwhals
+
+    kind = narwhals.from_native(given, eager_only=True).implementation
+    if kind.is_pyarrow():
+        return frame.to_arrow()
+    if not kind.is_pandas_like():
+        return frame
+    made = frame.to_pandas()
+    if same_rows:
+        made.index = given.index
+    return made
+
+
 @contextmanager
 def refusing_table(where: str, what: str, advice: str) -> Iterator[None]:
     """Any exception of polars in the block, its panics included, becomes one sentence."""

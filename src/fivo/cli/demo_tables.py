@@ -1,0 +1,80 @@
+"""`fivo demo tables`: from a table to forecasts, filled gaps and alarms, by the commands that a user would type."""
+
+import shlex
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+ENERGY = Path(__file__).parents[1] / "data" / "energy"
+HORIZON = 48
+AFTER = 6
+
+
+def demo_tables(out: Path, steps: int, seed: int) -> None:
+    """Fit the hourly electricity of three buildings, forecast two days, fill the gaps of a week and raise alarms in it.
+
+    Args:
+        out: Where to put the tables, the run and the plots.
+        steps: Optimizer steps.
+        seed: Random seed.
+    """
+    from fivo._terminal.output import say
+    from fivo.cli import main
+    from fivo.extras import require
+
+    for package in ("polars", "matplotlib"):  # before anything is trained
+        require(package, "The demonstration")
+    started = time.monotonic()
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("history.csv", "new.csv", "next.csv"):
+        shutil.copyfile(ENERGY / name, out / name)
+    say("Hourly electricity of three buildings (generated), five weeks to learn from and a new week to look at.")
+    for words, command in commands(out, steps, seed):
+        say("")
+        say(f"{words}:")
+        say(f"$ fivo {shlex.join(command)}")
+        main(command)
+    say("")
+    _print(out, time.monotonic() - started)
+
+
+def commands(out: Path, steps: int, seed: int) -> list[tuple[str, list[str]]]:
+    """What is done, in words and as the arguments of `fivo`."""
+    run, new = str(out / "run"), str(out / "new.csv")
+    table = ["--id", "building", "--time", "time", "--values", "load", "--inputs", "calendar,temperature"]
+    model = ["--model", "linear-gaussian", "--latents", "3", "--window", "168", "--batch-size", "8"]
+    split = ["--fractions", "train=0.7,valid=0.1,calibrate=0.2"]
+    training = ["--steps", str(steps), "--validate-every", str(max(steps // 10, 1)), "--seed", str(seed)]
+    to = lambda name, *more: ["--out", str(out / f"{name}.csv"), "--plot", str(out / f"{name}.png"), *more]  # noqa: E731
+    return [
+        ("What is in the table", ["data", "check", str(out / "history.csv"), *table[:4]]),
+        ("Fit a model", ["fit", str(out / "history.csv"), *table, *model, *split, *training, "--out", run]),
+        (
+            "Forecast two days, given the calendar and the weather",
+            ["forecast", run, new, "--horizon", str(HORIZON), "--inputs-from", str(out / "next.csv"), *to("forecast")],
+        ),
+        ("Fill the gaps", ["impute", run, new, *to("imputed")]),
+        ("Raise alarms, one false one in two hundred hours", ["anomaly", run, new, "--rate", "0.005", *to("alarms")]),
+    ]
+
+
+def _print(out: Path, seconds: float) -> None:
+    """How the alarms fit the events that the table says were put into it."""
+    import polars as pl
+    from rich.table import Table
+
+    from fivo._terminal.output import console
+
+    hours = pl.read_csv(out / "new.csv").with_columns(alarm=pl.read_csv(out / "alarms.csv")["alarm"] == 1.0)
+    # A state that an event has led astray needs some hours to find back.
+    after = pl.col("event").forward_fill(limit=AFTER).over("building").is_not_null()
+    event = pl.coalesce("event", pl.when(after).then(pl.lit(f"nothing, up to {AFTER} hours after an event")))
+    hours = hours.with_columns(event.fill_null("nothing"), pl.col("load").is_not_null().alias("seen"))
+    table = Table("what was put into the week", "hours", "hours with an alarm", title="Alarms beside the truth")
+    counts: Any = hours.filter("seen").group_by("event", maintain_order=True).agg(pl.len(), pl.col("alarm").sum())
+    for event, count, alarms in sorted(counts.iter_rows(), key=lambda row: (row[0] == "nothing", "nothing" in row[0])):
+        table.add_row(event, str(count), str(alarms))
+    screen = console()
+    screen.print(table)
+    screen.print(f"{seconds:.0f} s; tables and plots in {out}", soft_wrap=True)
