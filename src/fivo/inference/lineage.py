@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fivo.batch import Batch
+from fivo._scoring import device_batch, weights_dtype
 from fivo.errors import InputError
 from fivo.inference.trained import Trained, filter_of
 from fivo.smc import ParticleFilter
@@ -27,7 +27,7 @@ def trace_lineage(run: Trained, split: str, index: int, *, num_particles: int = 
         raise InputError(f"got the sequence {split}:{index}; expected SPLIT:INDEX, with INDEX below {len(sequences)}.")
     own = filter_of(run)
     pf = ParticleFilter(num_particles, own.resampling, own.criterion)
-    batch = Batch.from_sequences([np.asarray(sequences[index], np.float32)])
+    batch = device_batch(sequences, np.array([index]), len(sequences[index]), weights_dtype(run.model))
     result = pf(run.model, batch, key=jax.random.key(seed), keep=("log_weights", "ancestors"))
     weights = np.exp(np.asarray(result.record("log_weights")[0], np.float64))
     return Lineage(np.asarray(result.record("ancestors")[0]), weights, np.asarray(result.resampled[0]))

@@ -58,6 +58,8 @@ class Session:
         self.state = self.trainer.start()
         self.progress = Progress()
         self.saved_step = 0
+        self.last_step: int | None = None
+        """Where a callback ended the run that this one repeats."""
         self.batches = micro_batches(plan.settings, plan.dataset)
         check_divides(mesh, self.batches.batch_size, "batch_size")
         self.dtype = weights_dtype(plan.model)
@@ -109,10 +111,11 @@ class Session:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps are done, or too many validations brought no improvement."""
+        """Whether all steps are done, too many validations brought no improvement, or a callback ended the run."""
         waited = self.progress.step - self.progress.best_step
         out_of_patience = 0 < self.config.patience * self.config.validate_every <= waited
-        return self.progress.step >= self.config.steps or out_of_patience
+        ended = self.config.steps <= self.progress.ended
+        return self.progress.step >= self.config.steps or out_of_patience or ended
 
     def save(self) -> None:
         """A checkpoint to continue from to the bit; when it is the best one, it is kept as that too."""
@@ -199,7 +202,9 @@ class Session:
 
         decided(check)
         logger.warning("%s is lost or damaged; the run is trained again from the beginning, to the same bits.", where)
-        return Session(self.plan, self.run, self.compiling, self.mesh)
+        session = Session(self.plan, self.run, self.compiling, self.mesh)
+        session.last_step = self.progress.step if self.progress.ended else None
+        return session
 
     def failure(self, what: str, step: int) -> InputError:
         """The sentence for a run that cannot go on."""
