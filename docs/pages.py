@@ -1,12 +1,13 @@
 """What mkdocs does not do by itself: pages kept at the root, the reference from the public lists, and notebooks.
 
-mkdocs calls the functions `on_*` (mkdocs.yml, `hooks`). Nothing here imports the package: names and docstrings are read
-from its source.
+mkdocs calls the functions `on_*` (mkdocs.yml, `hooks`). Names and docstrings are read from the package's source; only
+its command line is imported, which needs no JAX.
 """
 
 import ast
 import json
 import re
+import sys
 from pathlib import Path, PurePosixPath
 from posixpath import relpath
 from typing import Any
@@ -57,7 +58,7 @@ def on_config(config: Any) -> Any:
     pages = [page for page in reference() if page != "reference/index.md"]
     for section in config.nav:
         if "Reference" in section:
-            section["Reference"] = ["reference/index.md", *pages]
+            section["Reference"] = ["reference/index.md", "reference/commands.md", *pages]
     return config
 
 
@@ -73,6 +74,7 @@ def on_files(files: Any, config: Any) -> Any:
         add(page, (ROOT / origin).read_text())
     for page, content in reference().items():
         add(page, content)
+    add("reference/commands.md", commands())
     if missing := undocumented():
         raise PluginError(f"public names without a docstring: {', '.join(missing)}")
     for page in sorted((ROOT / "docs" / "learn").glob("*.md")):
@@ -129,6 +131,18 @@ def reference() -> dict[str, str]:
         overview.append(f"| [`{room}`]({room}.md) | {summary} |")
         pages[f"reference/{room}.md"] = room_page(room, lists, ast.get_docstring(tree) or "")
     return {"reference/index.md": "\n".join(overview) + "\n", **pages}
+
+
+def commands() -> str:
+    """The help of every command, as a page."""
+    sys.path.insert(0, str(SOURCE.parent))
+    from fivo.cli.commands import app
+
+    text = app.generate_docs(output_format="markdown")
+    introduction, _, rest = text.partition("## Table of Contents")
+    about = introduction.strip().rpartition("\n\n")[2]
+    details = rest[rest.index("## fivo ") :].replace("```console", "```")
+    return f"# Commands\n\n{about} The same texts are shown by `fivo COMMAND --help`.\n\n{details}"
 
 
 def undocumented() -> list[str]:

@@ -54,7 +54,13 @@ def problems(text: str) -> list[str]:
     return found
 
 
-NAMES = {"Joint", "Python", "Dask", "Slurm", "Shorten", "Parquet"}
+NAMES = {"Dask", "Parquet", "Python", "Shorten", "Slurm"} | {
+    node.name
+    for path in SOURCE.rglob("*.py")
+    for node in ast.walk(ast.parse(path.read_text()))
+    if isinstance(node, ast.ClassDef)
+}
+"""Words that have a capital anywhere: products, and classes of the package."""
 
 
 def test_every_message_has_the_form():

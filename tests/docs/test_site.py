@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import ROOT, module_path, moved_links, notebook, public_lists, reference
+from docs.pages import ROOT, commands, module_path, moved_links, notebook, public_lists, reference
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MKDOCS = ROOT / ".venv-docs" / "bin" / "mkdocs"
@@ -102,6 +102,14 @@ def test_the_reference_has_a_page_for_every_room():
     assert {"reference/index.md", "reference/fivo.md", "reference/fivo.bounds.md"} <= pages.keys()
     assert "::: fivo.bounds.FIVO" in pages["reference/fivo.bounds.md"]
     assert "::: fivo.bounds\n" not in pages["reference/fivo.md"], "a room has its own page"
+
+
+def test_every_command_has_its_help_on_a_page():
+    page = commands()
+    assert page.startswith("# Commands\n")
+    for name in ("fit", "evaluate", "forecast", "data check", "sweep"):
+        assert f" fivo {name}\n" in page
+    assert "--learning-rate" in page
 
 
 def test_links_of_files_at_the_root_lead_to_pages_of_the_site():

@@ -1,5 +1,6 @@
 """A model and a bound of a user's own from the command line, by import strings."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -64,6 +65,12 @@ def test_it_is_evaluated_diagnosed_and_reported(capsys, monkeypatch, folder, tra
     assert shown.code == 0, shown.err
     assert "my_models:make_pendulum" in " ".join(shown.out.split())
     assert "FIVO" in shown.out
+    own = run(capsys, "evaluate", "whole", *model, "--bound", "my_models:two_filters", "--repeats", 1, "--json")
+    assert own.code == 0, own.err
+    assert list(json.loads(own.out)["bounds"]) == ["my_models:two_filters"]
+    both = run(capsys, "evaluate", "whole", *model, "--bound", "my_models:two_filters", "--bounds", "elbo")
+    assert both.code == 2
+    assert_one_sentence(both.err.splitlines()[-1], "--bound must come without --bounds")
     sizes = ["--particles", "2", "--sequences", 2, "--repeats", 2, "--lineage-particles", 2]
     found = run(capsys, "diagnose", "whole", *model, *sizes)
     assert found.code == 0, found.err

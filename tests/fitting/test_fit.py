@@ -92,9 +92,20 @@ def test_a_callback_sees_every_line_and_ends_training(waves, tmp_path):
     assert len({frequency for *_, frequency in events}) == 3
     assert [bound for _, bound, _ in events] == run.history["bound"].tolist()
     assert (run.result.steps, run.result.stopped_early) == (15, True)
-    # Without it the run goes on, as if it had never been there.
-    fivo.fit(Pendulum(), waves, out=tmp_path, progress=False, **FEW)
-    whole = fivo.fit(Pendulum(), waves, out=tmp_path.with_name("whole"), progress=False, **FEW)
+    # What it ended is done, with it or without it, even if the best checkpoint has to be made anew.
+    for callbacks in ([enough], []):
+        again = fivo.fit(Pendulum(), waves, out=tmp_path, callbacks=callbacks, progress=False, **FEW)
+        assert again.result == run.result
+    assert len(events) == 3
+    best = again.directory.best.read_bytes()
+    again.directory.best.unlink()
+    mended = fivo.fit(Pendulum(), waves, out=tmp_path, progress=False, **FEW)
+    assert mended.result.steps == 15
+    assert mended.directory.best.read_bytes() == best
+    # With more steps the run goes on, as if the callback had never been there.
+    more = {**FEW, "steps": FEW["steps"] + 5}
+    fivo.fit(Pendulum(), waves, out=tmp_path, progress=False, **more)
+    whole = fivo.fit(Pendulum(), waves, out=tmp_path.with_name("whole"), progress=False, **more)
     assert_same_run(RunDirectory(tmp_path), whole.directory)
 
 

@@ -1,5 +1,6 @@
 """Models, bounds and optimizers of a user's own through everything that a run has."""
 
+import dataclasses
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import pytest
 
 import fivo
 from fivo import open_run
+from fivo.bounds import FIVO
 from fivo.errors import InputError
 from fivo.report import read_sources, report_page
 from fivo.runs import check_run
@@ -86,7 +88,7 @@ def test_the_bound_learned_too(case):
 
 
 def test_it_is_evaluated_and_diagnosed(case):
-    _, run = case
+    name, run = case
     score = run.evaluate(particles=4, repeats=2)
     own = run.settings.bound.bound_name
     assert list(score.bounds) == [own, "elbo", "iwae", "fivo"]
@@ -96,6 +98,14 @@ def test_it_is_evaluated_and_diagnosed(case):
     assert found.verdict.culprit in ("proposal", "particles", "model")
     again = run.evaluate(particles=4, repeats=2, batch_size=1)
     assert again.bounds[own].nats_per_step == pytest.approx(score.bounds[own].nats_per_step, abs=1e-5)
+    # Without it the run is opened too, and scored with it as it was trained; any other objective will do as well.
+    bare = dataclasses.replace(run, bound_template=None)
+    given = bare.evaluate(bound=CASES[name][1](), particles=4, repeats=2)
+    assert given.bounds == {own: score.bounds[own]}
+    assert list(bare.evaluate(bound=FIVO(3), repeats=1).bounds) == ["FIVO"]
+    with pytest.raises(InputError) as refused:
+        run.evaluate(bound=FIVO(3), bounds=("elbo",))
+    assert_one_sentence(refused.value, "without `bounds`")
 
 
 def test_it_appears_on_the_page_and_is_whole(case):

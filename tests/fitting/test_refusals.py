@@ -1,5 +1,7 @@
 """What cannot be continued, trained or opened is refused in one sentence, before anything is changed."""
 
+import dataclasses
+import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -26,9 +28,29 @@ def mine(**changes: Any) -> dict[str, Any]:
     return {**made, **changes}
 
 
+def pull(model: Pendulum, data: Any, *, key: Any) -> Float[Array, ""]:
+    return model.damping**2
+
+
+def push(model: Pendulum, data: Any, *, key: Any) -> Float[Array, ""]:
+    return -model.damping
+
+
+def update(**changes: Any) -> Update:
+    made = {"name": "friction", "where": lambda m: m.damping, "loss": pull, "optimizer": optax.sgd(0.1)}
+    return Update(**{**made, **changes})
+
+
 @pytest.fixture(scope="module")
 def kept(waves, tmp_path_factory) -> fivo.Run:
     return fivo.fit(data=waves, out=tmp_path_factory.mktemp("runs") / "kept", **mine())
+
+
+@pytest.fixture(scope="module")
+def chosen(waves, tmp_path_factory) -> fivo.Run:
+    """A run with an update, whose best step another objective chooses."""
+    out = tmp_path_factory.mktemp("runs") / "chosen"
+    return fivo.fit(data=waves, out=out, **mine(updates=[update()], validation=FIVO(5)))
 
 
 def refusal(**arguments: Any) -> str:
@@ -83,6 +105,33 @@ def test_another_run_in_the_same_place(kept, waves, changes, parts):
     assert {path: path.read_bytes() for path in kept.directory.path.rglob("*") if path.is_file()} == before
 
 
+CHOOSERS = {
+    "another number of particles": ({"validation": FIVO(6)}, ["another 'FIVO'"]),
+    "another objective": ({"validation": two_filters}, ["'FIVO'", "'two_filters'"]),
+    "none": ({"validation": None}, ["'FIVO'", "the objective itself"]),
+    "another loss": ({"updates": [update(loss=push)]}, ["updates", "'friction'"]),
+    "other data": ({"updates": [update(data=pull)]}, ["updates", "'friction'"]),
+    "another part of the model": ({"updates": [update(where=lambda m: m.frequency)]}, ["updates", "'friction'"]),
+    "another value of a partial": (
+        {"updates": [update(loss=functools.partial(pull, data=2))]},
+        ["updates", "'friction'"],
+    ),
+    "no update": ({"updates": []}, ["updates", "'friction'"]),
+}
+
+
+@pytest.mark.parametrize(("changes", "parts"), CHOOSERS.values(), ids=CHOOSERS)
+def test_another_validation_or_update_in_the_same_place(chosen, waves, changes, parts):
+    same = {"updates": [update()], "validation": FIVO(5)}
+    sentence = refusal(data=waves, out=chosen.directory.path, **mine(**{**same, **changes}))
+    assert_one_sentence(sentence, str(chosen.directory.path), "--out", *parts)
+
+
+def test_the_same_validation_and_update_made_again_are_the_same_run(chosen, waves):
+    again = fivo.fit(data=waves, out=chosen.directory.path, **mine(updates=[update()], validation=FIVO(5)))
+    assert again.result == chosen.result
+
+
 def test_the_same_objects_made_again_are_the_same_run(kept, waves):
     again = fivo.fit(data=waves, out=kept.directory.path, **mine())
     assert again.result == kept.result
@@ -90,6 +139,11 @@ def test_the_same_objects_made_again_are_the_same_run(kept, waves):
 
 def plain(x):
     return x
+
+
+@dataclasses.dataclass
+class Settled:
+    rate: float
 
 
 @pytest.mark.parametrize(
@@ -104,8 +158,22 @@ def plain(x):
         ([jnp.zeros(2)], [jnp.zeros(2, int)]),
         ([jnp.zeros(2)], [jnp.zeros((2, 1))]),
         (plain, refusal),
+        (functools.partial(plain, x=1), functools.partial(plain, x=2)),
+        (Settled(1.0), Settled(2.0)),
     ],
-    ids=["scheme", "number", "criterion", "array", "model", "dictionary", "type", "shape", "function"],
+    ids=[
+        "scheme",
+        "number",
+        "criterion",
+        "array",
+        "model",
+        "dictionary",
+        "type",
+        "shape",
+        "function",
+        "partial",
+        "dataclass",
+    ],
 )
 def test_digests_tell_things_apart(one, other):
     assert digest(one) != digest(other)

@@ -11,6 +11,7 @@ import pytest
 import fivo
 from fivo._scoring import score, scoring_plan
 from fivo.bounds import FIVO
+from fivo.data import Split
 from fivo.inference import diagnose, diagnose_model, trace_lineage
 from fivo.inference.diagnosis import distinct
 from fivo.models import LinearGaussian, simulate
@@ -70,6 +71,24 @@ def diagnosed(request):
     model, data = CASES[request.param]
     pf = fivo.ParticleFilter(LADDER[0], criterion=Always()) if request.param == "targets" else PF
     return request.param, model, data, diagnose_model(model, data, pf, particles=LADDER, repeats=REPEATS)
+
+
+def test_context_is_filtered_and_not_counted():
+    """With masks and inputs: beside the exact log p(x_s:T | x_1:s-1) and its number of steps."""
+    model = LinearGaussian(**{**autoregression(1.0).parameters._asdict(), "input_matrix": jnp.array([[0.8]])})
+    rng, starts = np.random.default_rng(0), (6, 0, 13)
+    xs = [3 * rng.standard_normal((15, 1)).astype(np.float32) for _ in starts]
+    masks = tuple(rng.random(x.shape) > 0.2 for x in xs)
+    inputs = tuple(rng.standard_normal((15, 1)).astype(np.float32) for _ in starts)
+    split = Split(tuple(xs), masks, inputs, starts)
+    result = diagnose_model(model, split, PF, particles=(256,), repeats=6)
+    whole = fivo.Batch.from_sequences(xs, mask=masks, inputs=inputs)
+    before = fivo.Batch(whole.observations, jnp.asarray(starts), whole.mask, whole.inputs)
+    exact = float(jnp.sum(model.log_evidence(whole) - model.log_evidence(before))) / (3 * 15 - sum(starts))
+    row = result.rows[-1]
+    assert abs(row.bound - exact) < 4 * row.standard_error + 2 * row.half_log_variance
+    assert len(row.over_time["ess"]) == 15
+    assert row.over_time["ess"][-1] > 0
 
 
 def test_the_culprit_is_found_and_named(diagnosed):

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import msgspec
+from jaxtyping import PyTree
 
 from fivo import serialization
 from fivo._building import build_dataset, build_model, with_twist
@@ -82,11 +83,15 @@ def fit(
             of an objective are trained with the model.
         optimizer: An optax transformation; by default Adam, with the settings learning_rate, weight_decay, schedule,
             warmup and clip.
-        validation: Chooses the best step on the validation split; by default the objective itself.
-        updates: Further losses with parameters of their own (`fivo.training.Update`).
+        validation: Chooses the best step on the validation split; by default the objective itself. A run is not
+            continued with another.
+        updates: Further losses with parameters of their own (`fivo.training.Update`). A run is not continued with
+            others, as far as their optimizers, the parameters that they train and the names of their functions tell.
         out: The run's directory. The same call continues what was interrupted there, to the bit. None keeps the run
             only as long as the object that is returned.
-        callbacks: Called with a `fivo.training.Event` at every line of metrics; one that returns True ends training.
+        callbacks: Called with a `fivo.training.Event` at every line of metrics; one that returns True ends training. A
+            run that ended so is done: calls with the same steps, with or without callbacks, only read it. Ask for more
+            steps to train it further.
         config: Plain values to record with the run: what a closure hides, such as the rate of an own optimizer. A run
             is not continued where they differ.
         override: Continue a run although its settings were others.
@@ -249,7 +254,7 @@ def prepare(
     chosen = make_settings(flat, base)
     untrained = _untrained(own_model, chosen, dataset)
     return make_plan(
-        _with_digests(chosen, untrained, rule, updates),
+        _with_digests(chosen, untrained, rule, updates, validation),
         dataset,
         untrained,
         bound=own_bound,  # pyright: ignore[reportArgumentType]
@@ -321,7 +326,11 @@ MODEL = "['model']"
 
 
 def _with_digests(
-    settings: Settings, model: SequenceModel, rule: Optimizer | None, updates: Sequence[Update]
+    settings: Settings,
+    model: SequenceModel,
+    rule: Optimizer | None,
+    updates: Sequence[Update],
+    validation: Bound | None,
 ) -> Settings:
     """The settings with what tells objects that they only name from others."""
     if isinstance(settings.model, OwnModel):
@@ -331,6 +340,12 @@ def _with_digests(
         state = jax.eval_shape(rule.rule.init, trainable(model))
         chosen = msgspec.structs.replace(settings.optimizer, optimizer_digest=digest(state))
         settings = msgspec.structs.replace(settings, optimizer=chosen)
-    shapes = {update.name: jax.eval_shape(update.optimizer.init, trainable(model)) for update in updates}
-    named = {update.name: digest((shapes[update.name], update.repeats)) for update in updates}
-    return msgspec.structs.replace(settings, updates=named)
+    chooses = {} if validation is None else {"name": name_of(validation), "digest": digest(validation)}
+    named = {update.name: _digest_of_update(update, trainable(model)) for update in updates}
+    return msgspec.structs.replace(settings, updates=named, validation=chooses)
+
+
+def _digest_of_update(update: Update, parameters: PyTree) -> str:
+    """Of what it trains, the structure of its optimizer's state, and the names of its functions."""
+    state = jax.eval_shape(update.optimizer.init, parameters)
+    return digest((update.mask(parameters), state, update.loss, update.data, update.repeats))

@@ -1,5 +1,6 @@
 """A trained run, read back from its directory."""
 
+import dataclasses
 import os
 import textwrap
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from fivo.inference.series import SeriesModel
 from fivo.models import SequenceModel
 from fivo.runs import Backtest, Best, Diagnosis, Result, Score, TableRecord
 from fivo.settings import OwnBound, OwnModel, Settings, Table, changed
-from fivo.training import RunDirectory, name_of
+from fivo.training import RunDirectory, digest, name_of
 from fivo.training.groups import trainable, trained_of, with_parameters
 
 WIDTH = 100
@@ -158,9 +159,31 @@ class Run(inference.Trained):
         """What was logged while training, a table with one row per line of metrics."""
         return History(self.directory.metrics())
 
-    def evaluate(self, **options: Any) -> Score:
-        """Bounds on a split; options as for `fivo.inference.evaluate`."""
-        return inference.evaluate(self, **options)
+    def evaluate(self, *, bound: Bound | None = None, **options: Any) -> Score:
+        """Bounds on a split.
+
+        Args:
+            bound: Any objective to score the run with, in place of `bounds`. The one that the run was trained with is
+                scored as it was trained, with its own parameters.
+            options: As for `fivo.inference.evaluate`.
+
+        Returns:
+            The scores.
+        """
+        if bound is None:
+            return inference.evaluate(self, **options)
+        if "bounds" in options:
+            raise InputError("`bound` must come without `bounds`: one objective, or several by name.")
+        if not callable(bound):
+            raise InputError(f"bound must be callable as bound(model, batch, key=key), got {bound!r:.60}.")
+        return inference.evaluate(self, bounds=dict([self._scored_with(bound)]), **options)
+
+    def _scored_with(self, bound: Bound) -> tuple[str, Bound]:
+        """The name of an objective, and the objective: as trained, where it is the run's own."""
+        chosen = self.settings.bound
+        if isinstance(chosen, OwnBound) and chosen.bound_digest == digest(bound):
+            return chosen.bound_name, dataclasses.replace(self, bound_template=bound).own_bound or bound
+        return name_of(bound), bound
 
     def diagnose(self, **options: Any) -> Diagnosis:
         """How tight the bound is, and what limits it; options as for `fivo.inference.diagnose`."""

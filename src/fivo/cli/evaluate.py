@@ -1,7 +1,7 @@
 """`fivo evaluate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -14,7 +14,8 @@ def evaluate(
     *,
     split: str = "test",
     particles: int = 128,
-    bounds: str = "elbo,iwae,fivo",
+    bounds: str | None = None,
+    bound: str | None = None,
     repeats: int = 3,
     seed: int = 0,
     batch_size: int | None = None,
@@ -36,7 +37,9 @@ def evaluate(
     particles
         Number of particles of every bound; the ELBO averages over as many samples.
     bounds
-        The bounds to compute, separated by commas.
+        The bounds to compute, separated by commas. [elbo,iwae,fivo]
+    bound
+        An objective to compute instead: package.module:object, code that is run.
     repeats
         Independent evaluations, for the standard error.
     seed
@@ -63,11 +66,16 @@ def evaluate(
     from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
+    from fivo.errors import InputError
     from fivo.inference import read_baseline
     from fivo.inference import relative_to as difference
 
     compilation_cache()
-    names = [name.strip().lower() for name in bounds.split(",")]
+    if bound is not None and bounds is not None:
+        raise InputError(f"--bound must come without --bounds, got {bound!r:.60} and {bounds!r:.60}.")
+    chosen: dict[str, Any] = {} if bounds is None else {"bounds": [name.strip().lower() for name in bounds.split(",")]}
+    if bound is not None:
+        chosen["bound"] = imported(bound)
     own = None if model is None else imported(model)
     with Bar("evaluating") as bar:
 
@@ -79,7 +87,7 @@ def evaluate(
             return open_run(directory, model=own, data_dir=data_dir).evaluate(
                 split=split,
                 particles=particles,
-                bounds=names,
+                **chosen,
                 repeats=repeats,
                 seed=seed,
                 batch_size=batch_size,

@@ -59,11 +59,26 @@ class Split(Sequence[np.ndarray]):
     def __getitem__(self, index: SupportsIndex | slice) -> "np.ndarray | Split":
         if not isinstance(index, slice):
             return self.sequences[index]
+        return self.take(range(len(self))[index])
+
+    def take(self, indices: Sequence[int]) -> "Split":
+        """Choose sequences, with what belongs to each of them.
+
+        Args:
+            indices: which sequences, in the order wanted.
+
+        Returns:
+            A split of these sequences.
+        """
+
+        def chosen(parts: tuple) -> tuple:
+            return tuple(parts[int(index)] for index in indices)
+
         return Split(
-            self.sequences[index],
-            None if self.masks is None else self.masks[index],
-            None if self.inputs is None else self.inputs[index],
-            None if self.starts is None else self.starts[index],
+            chosen(self.sequences),
+            None if self.masks is None else chosen(self.masks),
+            None if self.inputs is None else chosen(self.inputs),
+            None if self.starts is None else chosen(self.starts),
         )
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, Key
 from fivo._scoring import compiler_options, device_batch, scoring_plan, weights_dtype
 from fivo.batch import Batch
 from fivo.bounds import sandwich
-from fivo.data import SPLITS
+from fivo.data import SPLITS, Split, pad
 from fivo.errors import InputError
 from fivo.inference.trained import Trained, filter_of
 from fivo.inference.verdict import judge
@@ -37,16 +37,31 @@ def diagnose(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Diagnosis:
-    """The diagnosis of a run on some sequences of a split, evenly chosen; everything that `fivo diagnose` shows."""
+    """Diagnose a run on some sequences of a split, evenly chosen; everything that `fivo diagnose` shows.
+
+    Steps that are only the context of a split are filtered and not counted.
+
+    Args:
+        run: The run.
+        particles: Numbers of particles to compare.
+        split: The split.
+        num_sequences: How many of its sequences.
+        repeats: Independent filters of every sequence.
+        seed: Random seed.
+        progress: Called with the parts done and their number.
+
+    Returns:
+        The diagnosis.
+    """
     if split not in SPLITS:
         raise InputError(f"got split {split!r} where one of {', '.join(SPLITS)} was expected.")
-    available = run.dataset.splits[split]
+    available = run.dataset.split(split)
     if num_sequences < 1:
         raise InputError(f"got {num_sequences} sequences where at least 1 was expected.")
     chosen = np.unique(np.linspace(0, len(available) - 1, min(num_sequences, len(available))).astype(int))
     found = diagnose_model(
         run.model,
-        [np.asarray(available[i]) for i in chosen],
+        available.take(chosen.tolist()),
         filter_of(run),
         particles=particles,
         repeats=repeats,
@@ -68,7 +83,21 @@ def diagnose_model(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Diagnosis:
-    """The diagnosis of any model on given sequences [time, dim], with the filter that it was trained with."""
+    """Diagnose any model.
+
+    Args:
+        model: The model.
+        sequences: Arrays [time, dim], or a `Split`, which also has masks, inputs and steps that are context.
+        pf: The filter that it was trained with.
+        particles: Numbers of particles to compare.
+        repeats: Independent filters of every sequence.
+        seed: Random seed.
+        progress: Called with the parts done and their number.
+
+    Returns:
+        The diagnosis.
+    """
+    sequences = sequences if isinstance(sequences, Split) else Split(tuple(np.asarray(x) for x in sequences))
     if not particles or min(particles) < 1:
         raise InputError(f"got particles {list(particles)} where whole numbers of at least 1 were expected.")
     if repeats < 2:
@@ -101,33 +130,35 @@ def diagnose_model(
 def _on_data(
     pf: ParticleFilter,
     model: SequenceModel,
-    sequences: Sequence[np.ndarray],
+    sequences: Split,
     repeats: int,
     key: Key[Array, ""],
     around: Sandwich,
 ) -> DiagnosisRow:
     """Bound, variance and what happens over time, averaged over repeats and sequences."""
     num_particles = pf.num_particles
-    lengths = np.array([len(x) for x in sequences])
+    lengths, counted = sequences.lengths, sequences.scored_lengths
+    starts = lengths - counted
     log_evidence = np.zeros((repeats, len(sequences)))
-    sums = {name: np.zeros(lengths.max()) for name in ("ess", "resampled", "kl", "ancestors")}
+    sums = {name: np.zeros(counted.max()) for name in ("ess", "resampled", "kl", "ancestors")}
     for repeat in range(repeats):
         sequence_keys = jax.random.split(jax.random.fold_in(key, repeat), len(sequences))
         for indices, padded_length in scoring_plan(lengths, num_particles, passes=repeats):
             batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
-            seen = _filtered()(pf, model, batch, sequence_keys[np.maximum(indices, 0)])
-            real = indices >= 0
-            log_evidence[repeat, indices[real]] = np.asarray(seen["log_evidence"])[real]
-            for name, total in sums.items():
-                values = np.asarray(seen[name], np.float64)[real]
-                active = np.arange(padded_length) < lengths[indices[real]][:, None]
-                total[:padded_length] += np.where(active, values, 0).sum(axis=0)[: len(total)]
+            chosen = np.maximum(indices, 0)
+            seen = _filtered()(pf, model, batch, sequence_keys[chosen], jnp.asarray(starts[chosen], jnp.int32))
+            values = {name: np.asarray(array, np.float64) for name, array in seen.items()}
+            for slot, index in enumerate(indices):
+                if index >= 0:
+                    log_evidence[repeat, index] = values["log_evidence"][slot]
+                    for name, total in sums.items():
+                        total[: counted[index]] += values[name][slot, starts[index] : lengths[index]]
     if not np.isfinite(log_evidence).all():
         raise InputError(
             "a sequence is impossible under this model (its estimate is not finite); diagnose another split."
         )
-    steps = lengths.sum()
-    alive = repeats * (np.arange(lengths.max()) < lengths[:, None]).sum(axis=0)
+    steps = counted.sum()
+    alive = repeats * (np.arange(counted.max()) < counted[:, None]).sum(axis=0)
     over_time = {name: total / alive for name, total in sums.items()}
     per_step = {name: float(total.sum() / (repeats * steps)) for name, total in sums.items()}
     rates = log_evidence.sum(axis=1) / steps
@@ -156,10 +187,13 @@ def _on_data(
 
 
 def _on_simulations(
-    pf: ParticleFilter, model: SequenceModel, sequences: Sequence[np.ndarray], repeats: int, key: Key[Array, ""]
+    pf: ParticleFilter, model: SequenceModel, sequences: Split, repeats: int, key: Key[Array, ""]
 ) -> Sandwich:
     """The sandwich on data simulated from the model, as many and as long as the given ones in every repeat."""
-    lengths = np.array([len(x) for x in sequences])
+    lengths = sequences.lengths
+    inputs = None
+    if sequences.inputs is not None:
+        inputs = pad(sequences.inputs, np.arange(len(sequences)), int(lengths.max()), weights_dtype(model))[0]
     at_once = max(1, MOST_PARTICLES_AT_ONCE // pf.num_particles)
     lower, upper = np.zeros((repeats, len(sequences))), np.zeros((repeats, len(sequences)))
     for repeat in range(repeats):
@@ -167,7 +201,8 @@ def _on_simulations(
         for start in range(0, len(sequences), at_once):
             part = slice(start, start + at_once)
             some = jnp.asarray(lengths[part], jnp.int32)
-            bounds = _simulated()(pf, model, some, keys[part], int(lengths.max()))
+            u = None if inputs is None else jnp.asarray(inputs[part])
+            bounds = _simulated()(pf, model, some, keys[part], int(lengths.max()), u)
             lower[repeat, part], upper[repeat, part] = np.asarray(bounds[0]), np.asarray(bounds[1])
     gaps = (upper - lower).sum(axis=1) / lengths.sum()
     return Sandwich(
@@ -178,10 +213,13 @@ def _on_simulations(
     )
 
 
-def _filter(pf: ParticleFilter, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> dict[str, Array]:
+def _filter(
+    pf: ParticleFilter, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"], starts: Int[Array, " batch"]
+) -> dict[str, Array]:
     result = pf(model, batch, key=keys, keep=("ancestors",))
+    context = jnp.arange(result.log_increments.shape[1])[None, :] < starts[:, None]
     return {
-        "log_evidence": result.log_evidence,
+        "log_evidence": result.log_evidence - jnp.sum(jnp.where(context, result.log_increments, 0), axis=1),
         "ess": result.ess,
         "resampled": result.resampled,
         "kl": result.kl,
@@ -201,9 +239,10 @@ def _simulate(
     lengths: Int[Array, " batch"],
     keys: Key[Array, " batch"],
     num_steps: int,
+    inputs: Float[Array, "batch time input"] | None,
 ) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
-    drawn = jax.vmap(lambda key: simulate(model, num_steps, key=key))(keys)
-    batch = Batch(drawn.observations, lengths)
+    drawn = jax.vmap(lambda key, u: simulate(model, num_steps, key=key, inputs=u))(keys, inputs)
+    batch = Batch(drawn.observations, lengths, None, inputs)
     if pf.resampling == "residual":
         # It has no conditional form; both sides of the sandwich then draw independently.
         pf = ParticleFilter(pf.num_particles, criterion=pf.criterion, twisted=pf.twisted)

@@ -6,14 +6,20 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fivo.batch import Batch
+from fivo._scoring import device_batch, weights_dtype
 from fivo.errors import InputError
 from fivo.inference.trained import Trained, filter_of
 from fivo.smc import ParticleFilter
 
 
 class Lineage(NamedTuple):
-    """Particles step by step: ancestors[t, i] is the particle of step t that particle i of step t + 1 continues."""
+    """The particles of one sequence, step by step.
+
+    Args:
+        ancestors: [t, i] is the particle of step t that particle i of step t + 1 continues [time, particle].
+        weights: Normalised weights before resampling [time, particle].
+        resampled: Whether particles were resampled after each step [time].
+    """
 
     ancestors: Int[np.ndarray, "time particle"]
     weights: Float[np.ndarray, "time particle"]
@@ -21,13 +27,24 @@ class Lineage(NamedTuple):
 
 
 def trace_lineage(run: Trained, split: str, index: int, *, num_particles: int = 12, seed: int = 0) -> Lineage:
-    """Run the filter of a run once on one of its sequences."""
+    """Run the filter of a run once on one of its sequences, and keep who continues whom.
+
+    Args:
+        run: The run.
+        split: The split of the sequence.
+        index: Its position there.
+        num_particles: N.
+        seed: Random seed.
+
+    Returns:
+        The lineage.
+    """
     sequences = run.dataset.splits.get(split, ())
     if not 0 <= index < len(sequences):
         raise InputError(f"got the sequence {split}:{index}; expected SPLIT:INDEX, with INDEX below {len(sequences)}.")
     own = filter_of(run)
     pf = ParticleFilter(num_particles, own.resampling, own.criterion)
-    batch = Batch.from_sequences([np.asarray(sequences[index], np.float32)])
+    batch = device_batch(sequences, np.array([index]), len(sequences[index]), weights_dtype(run.model))
     result = pf(run.model, batch, key=jax.random.key(seed), keep=("log_weights", "ancestors"))
     weights = np.exp(np.asarray(result.record("log_weights")[0], np.float64))
     return Lineage(np.asarray(result.record("ancestors")[0]), weights, np.asarray(result.resampled[0]))

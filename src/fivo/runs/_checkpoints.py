@@ -46,6 +46,7 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         seconds: Time spent training.
         compilations: Programs compiled.
         unlogged: Metrics of the steps since the last line, where a run was paused between two lines.
+        ended: The number of steps that were asked for when a callback ended training; 0 if none did.
     """
 
     KIND: ClassVar[str] = "latest"
@@ -56,6 +57,7 @@ class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
     compilations: Count = 0
     unlogged: tuple[dict[str, float], ...] = ()
+    ended: Count = 0
 
     @property
     def logged_step(self) -> int:

@@ -15,10 +15,12 @@ from fivo.settings._sections import OwnOptimizer, Settings, Source, Table
 EXTENDABLE = {"steps", "patience", "log_every", "tensorboard"}
 """Settings that a run may be continued with changed: they leave what was already computed as it is."""
 OWN = "own"
+OF_OBJECTS = ("updates", "validation", OWN)
+"""What settings say of objects that they cannot hold: digests, and the user's own values."""
 SECTIONS: dict[str, tuple[type, ...]] = {
     field.name: get_args(field.type) or (field.type,)
     for field in msgspec.structs.fields(Settings)
-    if field.name not in ("updates", OWN)
+    if field.name not in OF_OBJECTS
 }
 """The kinds of every section; `training` has one."""
 KINDS: dict[str, dict[str, type]] = {
@@ -131,7 +133,7 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
             raise InputError(f"{name} is no setting of the {section} {kinds[section]!r}; leave it out.")
         given[section][name] = value
     built = {section: _section(section, kinds.get(section), given[section], base) for section in SECTIONS}
-    return Settings(**built, updates=base.updates, own=base.own)
+    return Settings(**built, **{name: getattr(base, name) for name in OF_OBJECTS})
 
 
 def _known_kind(section: str, value: Any) -> str:
@@ -207,7 +209,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); mend it.") from None
 
 
-OF_RUNS = ("updates", OWN, "record")
+OF_RUNS = (*OF_OBJECTS, "record")
 """What a run's config.toml has beside settings: digests, the user's own values, and the run's identity."""
 
 

@@ -296,6 +296,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         data: Where sequences come from.
         training: How long, in what batches, and how it is validated.
         updates: Digests of further updates, by their names.
+        validation: The name and the digest of an objective that was given to choose the best step.
         own: What the user says of objects that a run cannot look into: the `config` given to `fit`.
     """
 
@@ -306,6 +307,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     data: Source | Table | OwnData = Source()
     training: Training = Training()
     updates: dict[str, str] = {}
+    validation: dict[str, str] = {}
     own: dict[str, Any] = {}
 
     @property

@@ -1,10 +1,11 @@
 """What tells one object from another across processes: structure, shapes, types and values, but no addresses."""
 
+import dataclasses
+import functools
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +19,7 @@ def digest(thing: object) -> str:
     """A short digest of a model, a bound or an optimizer's state.
 
     Two objects of equal structure, shapes, types and values have the same one, in any process. Of functions it sees
-    their names only: what a closure holds is invisible to it.
+    their qualified names, and what `functools.partial` gives them: what a closure holds is invisible to it.
     """
     seen = hashlib.sha256()
     for part in _parts(thing, ""):
@@ -43,10 +44,13 @@ def _parts(thing: Any, path: str) -> Iterator[bytes]:
         yield np.ascontiguousarray(array).tobytes()
     elif isinstance(thing, jax.ShapeDtypeStruct):
         yield f"{path}:{thing.dtype}{thing.shape}\n".encode()
-    elif isinstance(thing, eqx.Module):
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         yield f"{path}:{name_of(thing)}\n".encode()
         for name in sorted(thing.__dataclass_fields__):
             yield from _parts(getattr(thing, name, None), f"{path}.{name}")
+    elif isinstance(thing, functools.partial):
+        yield f"{path}:partial\n".encode()
+        yield from _parts((thing.func, thing.args, thing.keywords), path)
     elif isinstance(thing, Mapping):
         for name in sorted(thing, key=str):
             yield from _parts(thing[name], f"{path}[{name!r}]")

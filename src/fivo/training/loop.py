@@ -170,7 +170,8 @@ class _Loop:
         session.run.append_metrics(row)
         event = Event(step, row, session)
         answers = [callback(event) for callback in self.watchers.callbacks]
-        self.ended = True in answers
+        self.ended = True in answers or step == session.last_step
+        session.note(ended=session.config.steps if self.ended else 0)
         if save or self.ended:
             session.save()
         for report in self.reports:

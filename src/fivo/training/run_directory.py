@@ -77,7 +77,7 @@ def _named(settings: Settings) -> dict[str, Any]:
     """Every setting by its own name, and the kinds of the sections by the sections' names."""
     named: dict[str, Any] = {}
     for section, content in msgspec.to_builtins(settings).items():
-        if section in ("updates", "own"):
+        if section in ("updates", "validation", "own"):
             named[section] = content
             continue
         for name, value in content.items():
@@ -92,6 +92,13 @@ def _refusal(path: str, name: str, was: Any, now: Any) -> str:
         if name == f"{part}_digest":
             what = "structure, shapes or types" if part == "optimizer" else "structure, shapes, types or first values"
             return f"{path!r} holds a run with another {part}, of other {what}; {end}"
+    if name == "validation":
+        kinds = [f"{given['name']!r:.60} of `validation=`" if given else "the objective itself" for given in (was, now)]
+        other = "another " if kinds[0] == kinds[1] else ""
+        return f"{path!r} holds a run whose best step {kinds[0]} chose, but {other}{kinds[1]} was asked for; {end}"
+    if name == "updates":
+        differ = next(key for key in {**was, **now} if was.get(key) != now.get(key))
+        return f"{path!r} holds a run with other updates ({differ!r:.60} is new, missing or changed); {end}"
     if name == "own":
         return f"{path!r} holds a run with config={was!r:.60} where {now!r:.60} was given; {end}"
     return f"{path!r} holds a run with {name}={was!r} where {now!r} was asked for; {end}"

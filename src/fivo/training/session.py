@@ -47,6 +47,8 @@ class Session:
         self.state = self.trainer.start()
         self.progress = Progress()
         self.saved_step = 0
+        self.last_step: int | None = None
+        """Where a callback ended the run that this one repeats."""
         self.batches = micro_batches(plan.settings, plan.dataset)
         self.dtype = weights_dtype(plan.model)
         particles = validation_particles(plan.settings)
@@ -95,10 +97,11 @@ class Session:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps are done, or too many validations brought no improvement."""
+        """Whether all steps are done, too many validations brought no improvement, or a callback ended the run."""
         waited = self.progress.step - self.progress.best_step
         out_of_patience = 0 < self.config.patience * self.config.validate_every <= waited
-        return self.progress.step >= self.config.steps or out_of_patience
+        ended = self.config.steps <= self.progress.ended
+        return self.progress.step >= self.config.steps or out_of_patience or ended
 
     def save(self) -> None:
         """A checkpoint to continue from to the bit; when it is the best one, it is kept as that too."""
@@ -168,7 +171,9 @@ class Session:
                 f"step {changed_at[0]}; restore it from a copy, or train in another --out."
             )
         logger.warning("%s is lost or damaged; the run is trained again from the beginning, to the same bits.", where)
-        return Session(self.plan, self.run, self.compiling)
+        session = Session(self.plan, self.run, self.compiling)
+        session.last_step = self.progress.step if self.progress.ended else None
+        return session
 
     def failure(self, what: str, step: int) -> InputError:
         """The sentence for a run that cannot go on."""
