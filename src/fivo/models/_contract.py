@@ -35,7 +35,7 @@ class SequenceModel(eqx.Module):
         return True
 
     def initial_state(self, context: PyTree) -> PyTree:
-        """The state before the first step. With `initial_prior` it may be left out: it is then zeros shaped like a draw.
+        """The state before the first step; with `initial_prior` it may be left out and is zeros shaped like a draw.
 
         Args:
             context: context_1.

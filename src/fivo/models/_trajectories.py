@@ -18,8 +18,9 @@ from fivo.models._extend import Ahead, Frame, Propose, extend, start_state
 
 
 class Reading(NamedTuple):
-    """One sequence as a model reads it. A batch of them has a first axis of sequences, or a second one where it is read time
-    first.
+    """One sequence as a model reads it.
+
+    A batch of them has a first axis of sequences, or a second one where it is read time first.
 
     Args:
         frames: what each step reads [time, ...].
