@@ -63,6 +63,9 @@ class FIVO(eqx.Module):
             model: the model.
             batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
             key: one random key, or one for each sequence.
+
+        Returns:
+            One draw per sequence, and what happened along time.
         """
         log_evidence, result = estimate(self.filter, self.gradient, model, as_batch(batch), key)
         return BoundResult(log_evidence, bound_info(result))

@@ -45,9 +45,12 @@ class Calibration:
         For a new score that is exchangeable with the ordinary ones, P(p <= α) <= α at any α.
 
         Args:
-            scores: New scores.
+            scores: New scores [new].
             ties: What counts of equal scores, the new one's own included; uniform numbers between 0 and 1 make p-values
                 exactly uniform, 1 is on the safe side.
+
+        Returns:
+            A p-value for every new score [new].
         """
         scores = np.asarray(scores, np.float64)
         less = np.searchsorted(self.scores, scores, side="left")

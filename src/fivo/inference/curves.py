@@ -29,9 +29,16 @@ class UnresampledKL(eqx.Module):
 
 
 class Curves:
-    """Bounds on a split, in nats per timestep, as a function of the model; for `training.train(probe=...)`.
+    """Bounds on a split as a function of the model, for the `probe` of `fivo.training.Watchers`.
 
-    The numbers are named `test_fivo` and so on; `kl` adds `test_kl`. `sequences` takes only the first of the split.
+    Args:
+        settings: Of the run.
+        dataset: Its data.
+        split: The split to score.
+        particles: N of the bounds.
+        bounds: Which bounds: "elbo", "iwae", "fivo".
+        kl: Whether to measure KL(q‖p) along unresampled trajectories too.
+        sequences: How many sequences of the split, from the first; 0 means all.
     """
 
     def __init__(
@@ -54,7 +61,14 @@ class Curves:
         self.plan = scoring_plan(self.frames.lengths, particles, passes=PASSES)
 
     def __call__(self, model: SequenceModel) -> dict[str, float]:
-        """The scores of a model; the same random numbers every time."""
+        """Score a model, with the same random numbers every time.
+
+        Args:
+            model: The model.
+
+        Returns:
+            Nats per timestep by names such as `test_fivo` and `test_kl`.
+        """
         return {
             f"{self.split}_{name}": nats_per_step(
                 score(model, bound, self.frames, self.plan, key=jax.random.key(0)), self.lengths

@@ -37,9 +37,21 @@ def diagnose(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Diagnosis:
-    """The diagnosis of a run on some sequences of a split, evenly chosen; everything that `fivo diagnose` shows.
+    """Diagnose a run on some sequences of a split, evenly chosen; everything that `fivo diagnose` shows.
 
     Steps that are only the context of a split are filtered and not counted.
+
+    Args:
+        run: The run.
+        particles: Numbers of particles to compare.
+        split: The split.
+        num_sequences: How many of its sequences.
+        repeats: Independent filters of every sequence.
+        seed: Random seed.
+        progress: Called with the parts done and their number.
+
+    Returns:
+        The diagnosis.
     """
     if split not in SPLITS:
         raise InputError(f"got split {split!r} where one of {', '.join(SPLITS)} was expected.")
@@ -71,9 +83,19 @@ def diagnose_model(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Diagnosis:
-    """The diagnosis of any model on given sequences [time, dim], with the filter that it was trained with.
+    """Diagnose any model.
 
-    A `Split` also has masks, inputs and steps that are context.
+    Args:
+        model: The model.
+        sequences: Arrays [time, dim], or a `Split`, which also has masks, inputs and steps that are context.
+        pf: The filter that it was trained with.
+        particles: Numbers of particles to compare.
+        repeats: Independent filters of every sequence.
+        seed: Random seed.
+        progress: Called with the parts done and their number.
+
+    Returns:
+        The diagnosis.
     """
     sequences = sequences if isinstance(sequences, Split) else Split(tuple(np.asarray(x) for x in sequences))
     if not particles or min(particles) < 1:

@@ -13,7 +13,13 @@ from fivo.smc import ParticleFilter
 
 
 class Lineage(NamedTuple):
-    """Particles step by step: ancestors[t, i] is the particle of step t that particle i of step t + 1 continues."""
+    """The particles of one sequence, step by step.
+
+    Args:
+        ancestors: [t, i] is the particle of step t that particle i of step t + 1 continues [time, particle].
+        weights: Normalised weights before resampling [time, particle].
+        resampled: Whether particles were resampled after each step [time].
+    """
 
     ancestors: Int[np.ndarray, "time particle"]
     weights: Float[np.ndarray, "time particle"]
@@ -21,7 +27,18 @@ class Lineage(NamedTuple):
 
 
 def trace_lineage(run: Trained, split: str, index: int, *, num_particles: int = 12, seed: int = 0) -> Lineage:
-    """Run the filter of a run once on one of its sequences."""
+    """Run the filter of a run once on one of its sequences, and keep who continues whom.
+
+    Args:
+        run: The run.
+        split: The split of the sequence.
+        index: Its position there.
+        num_particles: N.
+        seed: Random seed.
+
+    Returns:
+        The lineage.
+    """
     sequences = run.dataset.splits.get(split, ())
     if not 0 <= index < len(sequences):
         raise InputError(f"got the sequence {split}:{index}; expected SPLIT:INDEX, with INDEX below {len(sequences)}.")

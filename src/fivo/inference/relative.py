@@ -23,6 +23,9 @@ def relative_to(result: Score, baseline: Score, name: str) -> Relative:
         result: What `evaluate` returned.
         baseline: The same of the baseline.
         name: What to call the baseline.
+
+    Returns:
+        The difference and its standard error.
     """
     for shared in SHARED:
         mine, others = getattr(result, shared), getattr(baseline, shared)
@@ -42,7 +45,15 @@ def relative_to(result: Score, baseline: Score, name: str) -> Relative:
 
 
 def read_baseline(path: str | os.PathLike, evaluate: Callable[[Path], Score]) -> Score:
-    """A baseline's result: of a run's directory, which is evaluated, or of what `fivo evaluate --json` printed."""
+    """Read the score of a baseline.
+
+    Args:
+        path: A run's directory, which is evaluated, or a file with what `fivo evaluate --json` printed.
+        evaluate: Evaluates a run's directory.
+
+    Returns:
+        The score.
+    """
     place = Path(path)
     if place.is_dir():
         return evaluate(place)

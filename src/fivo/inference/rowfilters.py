@@ -32,7 +32,9 @@ class Rows(NamedTuple):
     state_mean: Float[Array, "*rows latent"]
     """The mean of the latents given x_1:t, all parts of them side by side."""
     state_quantiles: Float[Array, "*rows quantile latent"]
+    """Quantiles of the same."""
     ess: Float[Array, "*rows"]
+    """The effective sample size after the row."""
 
 
 class RowFilter(eqx.Module):
@@ -51,7 +53,14 @@ class RowFilter(eqx.Module):
     num_samples: int = eqx.field(static=True, default=NUM_SAMPLES)
 
     def begin(self, key: Key[Array, ""]) -> PyTree:
-        """The state before the first row."""
+        """Start a stream.
+
+        Args:
+            key: A random key for the whole stream.
+
+        Returns:
+            The state before the first row.
+        """
         return self.pf.init(self.model, key=key)
 
     def step(
@@ -91,7 +100,14 @@ class RowFilter(eqx.Module):
 
 
 class ExactRowFilter(RowFilter):
-    """The same of a linear-Gaussian model, by the Kalman filter: nothing is drawn."""
+    """A `RowFilter` of a linear-Gaussian model, by the Kalman filter: nothing is drawn.
+
+    Args:
+        pf: Not used.
+        model: The linear-Gaussian model.
+        quantiles: Which quantiles to return.
+        num_samples: Not used.
+    """
 
     model: LinearGaussian  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -135,6 +151,9 @@ def row_filter(
         model: The model.
         quantiles: Which quantiles to return.
         num_samples: Draws of each prediction.
+
+    Returns:
+        The filter.
     """
     kind: Any = ExactRowFilter if isinstance(model, LinearGaussian) else RowFilter
     return kind(pf, model, tuple(quantiles), num_samples)

@@ -21,7 +21,18 @@ def sample(
     prefix: Shaped[np.ndarray, "time dim"] | None = None,
     num_particles: int = 128,
 ) -> Shaped[np.ndarray, "length dim"]:
-    """`length` new frames; a prefix is filtered first and one of its particles, drawn by weight, carries on."""
+    """Draw new frames; a prefix is filtered first, and one of its particles, drawn by weight, carries on.
+
+    Args:
+        model: The model.
+        length: How many frames.
+        key: A random key.
+        prefix: Frames to continue [time, dim].
+        num_particles: Of the filter that reads the prefix.
+
+    Returns:
+        The new frames [length, dim].
+    """
     if length < 1:
         raise InputError(f"got a length of {length} where at least one frame was expected.")
     filter_key, choice_key, draw_key = jax.random.split(key, 3)

@@ -45,7 +45,14 @@ class ScoredRow:
         return {name: columns[f"{name}_mean"] for name in names}
 
     def quantile(self, level: float) -> dict[str, float]:
-        """What every value but categories was expected to lie below with probability `level`."""
+        """What every value but categories was expected to lie below.
+
+        Args:
+            level: With this probability.
+
+        Returns:
+            The quantile of every column by its name, in the table's units.
+        """
         if level not in self.quantiles:
             raise InputError(f"level must be one of the stream's quantiles {self.quantiles}, got {level!r:.40}.")
         columns = self._values
@@ -63,7 +70,11 @@ class ScoredRow:
         return float(self.found.ess)
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as `fivo filter` writes it: id, time, `y_mean`, `y_q0.1`, `log_likelihood`, `state0_mean`, ..."""
+        """The row as `fivo filter` writes it.
+
+        Returns:
+            id, time, `y_mean`, `y_q0.1`, `log_likelihood`, `state0_mean`, ...
+        """
         names = (self.schema.id, self.schema.time_column)
         made = {name: cell for name, cell in zip(names, (self.id, self.time), strict=True) if name is not None}
         made |= self._values | {"log_likelihood": self.log_likelihood}

@@ -108,7 +108,14 @@ def evaluate(
 
 
 def bounding_options(run: Trained) -> dict[str, Any]:
-    """Options of `evaluate` with which FIVO is a lower bound, whatever the run was trained with."""
+    """Options of `evaluate` with which FIVO is a lower bound, whatever the run was trained with.
+
+    Args:
+        run: The run.
+
+    Returns:
+        The options; empty where the run's own resampling keeps the bound.
+    """
     return {"resampling": bounding_resampling(run.settings)}
 
 

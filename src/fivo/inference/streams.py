@@ -132,7 +132,11 @@ class RowStream:
         write_tensors(path, *self._saved())
 
     def to_bytes(self) -> bytes:
-        """The states of all series, as `save` writes them."""
+        """Take the states of all series apart.
+
+        Returns:
+            What `save` would write to a file.
+        """
         return tensor_bytes(*self._saved())
 
     def restore(self, source: str | os.PathLike | bytes) -> "RowStream":

@@ -51,7 +51,14 @@ class Trained:
 
 
 def filter_of(run: Trained) -> ParticleFilter:
-    """A run's own filter; runs trained with the ELBO or IWAE never resample."""
+    """A run's own filter; runs trained with the ELBO or IWAE never resample.
+
+    Args:
+        run: The run.
+
+    Returns:
+        The filter.
+    """
     chosen: Any = run.settings.bound
     if isinstance(chosen, FIVO):
         criterion = ESSBelow(chosen.ess_threshold)

@@ -35,12 +35,13 @@ class SequenceModel(eqx.Module):
         return True
 
     def initial_state(self, context: PyTree) -> PyTree:
-        """h_1, any pytree of arrays.
+        """The state before the first step; with `initial_prior` it may be left out and is zeros shaped like a draw.
 
         Args:
             context: context_1.
 
-        With `initial_prior` it may be left out: it is then zeros shaped like a draw.
+        Returns:
+            h_1, any pytree of arrays.
         """
         if not has_initial_prior(self):
             _missing(self, "initial_state(context)", "returns the state before the first step, or initial_prior")
@@ -53,6 +54,9 @@ class SequenceModel(eqx.Module):
         Args:
             state: h_1.
             context: context_1.
+
+        Returns:
+            The distribution of the first latent.
         """
         _missing(self, "initial_prior(state, context)", "returns the distribution of the first latent")
 
@@ -62,6 +66,9 @@ class SequenceModel(eqx.Module):
         Args:
             state: h_t.
             context: context_t, what is known before x_t.
+
+        Returns:
+            The distribution of z_t.
         """
         _missing(self, "prior(state, context)", "returns the distribution of z_t given the history")
 
@@ -72,6 +79,9 @@ class SequenceModel(eqx.Module):
             state: h_t.
             evidence: evidence_t, what q_t may read of the observations.
             prior: p_t, for proposals that start from it.
+
+        Returns:
+            The distribution that z_t is drawn from.
         """
         return prior
 
@@ -82,16 +92,22 @@ class SequenceModel(eqx.Module):
             state: h_t.
             latent: z_t.
             context: context_t, what is known before x_t.
+
+        Returns:
+            The distribution of x_t [dim].
         """
         _missing(self, "emission(state, latent, context)", "returns the distribution of x_t given z_t")
 
     def advance(self, state: PyTree, latent: PyTree, history: PyTree) -> PyTree:
-        """h_{t+1}, which ends step t; by default z_t.
+        """End step t; by default the next state is z_t.
 
         Args:
             state: h_t.
             latent: z_t.
             history: history_t, what is known after x_t.
+
+        Returns:
+            h_{t+1}, of the shapes and types of h_t.
         """
         return latent
 
@@ -108,15 +124,22 @@ class SequenceModel(eqx.Module):
         return sequence.inputs, sequence.observations, sequence.observations
 
     def begin(self) -> PyTree:
-        """The memory before the first frame, for `context_next` and `encode_next`."""
+        """Start the one-frame form of `encode`.
+
+        Returns:
+            The memory before the first frame, for `context_next` and `encode_next`.
+        """
         return ()
 
     def context_next(self, memory: PyTree, inputs: Float[Array, " input"] | None) -> PyTree:
-        """context_t, the one-frame form of `encode` for streams, simulation and forecasts.
+        """The one-frame form of `encode`'s context, for streams, simulation and forecasts.
 
         Args:
             memory: of the frames before.
             inputs: u_t, None if there are none.
+
+        Returns:
+            context_t.
         """
         return inputs
 
@@ -127,7 +150,7 @@ class SequenceModel(eqx.Module):
         mask: Bool[Array, " dim"] | None,
         inputs: Float[Array, " input"] | None,
     ) -> tuple[PyTree, PyTree, PyTree]:
-        """(evidence_t, history_t, memory), the one-frame form of `encode`, which it has to agree with.
+        """The one-frame form of `encode`, which it has to agree with.
 
         Args:
             memory: of the frames before.
@@ -135,7 +158,8 @@ class SequenceModel(eqx.Module):
             mask: true where an entry was observed, None where all were.
             inputs: u_t, None if there are none.
 
-        A smoothing proposal's evidence_t is None.
+        Returns:
+            (evidence_t, history_t, memory); a smoothing proposal's evidence_t is None.
         """
         return x, x, memory
 
@@ -182,6 +206,9 @@ class SequenceModel(eqx.Module):
             observations: x [time, dim].
             mask: true where an entry was observed, None where all were.
             inputs: u [time, input], None if there are none.
+
+        Returns:
+            The log-density, a scalar.
         """
         from fivo.models._trajectories import densities, read
 
@@ -192,7 +219,14 @@ class SequenceModel(eqx.Module):
 
 
 def has_initial_prior(model: SequenceModel) -> bool:
-    """Whether a model gives the first latent a distribution of its own."""
+    """Whether a model gives the first latent a distribution of its own.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Whether it defines `initial_prior`.
+    """
     return type(model.bare).initial_prior is not SequenceModel.initial_prior
 
 
@@ -209,7 +243,11 @@ def has_twist(model: SequenceModel) -> bool:
 
 
 def check_kind(model: object) -> None:
-    """Refuse what is no model, such as its class."""
+    """Refuse anything that is not a model, such as its class.
+
+    Args:
+        model: what was given for a model.
+    """
     if not isinstance(model, SequenceModel):
         raise InputError(
             f"the model must be an instance of a fivo.models.SequenceModel, got "
@@ -218,7 +256,11 @@ def check_kind(model: object) -> None:
 
 
 def check_streams(model: SequenceModel) -> None:
-    """Refuse to go frame by frame through a model that has its own `encode` and not its one-frame form."""
+    """Refuse a model that cannot be filtered or simulated one frame at a time.
+
+    Args:
+        model: the model.
+    """
     check_kind(model)
     kind = type(model.bare)
     if kind.encode is not SequenceModel.encode and kind.encode_next is SequenceModel.encode_next:
@@ -230,7 +272,12 @@ def check_streams(model: SequenceModel) -> None:
 
 
 def check_inputs(model: SequenceModel, width: int) -> None:
-    """Refuse inputs of a width that the model does not read."""
+    """Refuse inputs of a width that the model does not read.
+
+    Args:
+        model: the model.
+        width: the number of inputs; 0 for none.
+    """
     if type(model.bare).encode is not SequenceModel.encode and width != model.num_inputs:
         wanted = f"inputs of width {model.num_inputs}" if model.num_inputs else "no inputs"
         raise InputError(

@@ -137,15 +137,36 @@ class DiscreteHMM(SequenceModel):
         return jnp.where((jnp.arange(scores.shape[0]) < sequence.length)[:, None], scores, 0)
 
     def log_evidence(self, batch: Any) -> Float[Array, " batch"]:
-        """The exact log p(x_1:T) of every sequence of a batch, by the forward algorithm."""
+        """The exact log p(x_1:T) of every sequence, by the forward algorithm.
+
+        Args:
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+
+        Returns:
+            The log-evidence [batch].
+        """
         return jnp.sum(self._forward(as_batch(batch))[0], axis=1)
 
     def filtered(self, batch: Any) -> Float[Array, "batch time state"]:
-        """The exact p(z_t | x_1:t)."""
+        """The exact p(z_t | x_1:t).
+
+        Args:
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+
+        Returns:
+            Probabilities [batch, time, state].
+        """
         return jnp.exp(self._forward(as_batch(batch))[1])
 
     def smoothed(self, batch: Any) -> Float[Array, "batch time state"]:
-        """The exact p(z_t | x_1:T)."""
+        """The exact p(z_t | x_1:T).
+
+        Args:
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+
+        Returns:
+            Probabilities [batch, time, state].
+        """
         batch = as_batch(batch)
         return _smoother(self, self._forward(batch)[1], batch.lengths)
 

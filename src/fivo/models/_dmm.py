@@ -119,7 +119,14 @@ class DMM(SequenceModel):
         return self.backward is None
 
     def encode(self, sequence: Sequence) -> tuple[Float[Array, "time input"] | None, Float[Array, "time hidden"], None]:
-        """u_t; the part of the proposal that x and u drive; nothing, as the next state is z_t alone."""
+        """Run once per sequence what does not depend on the particles.
+
+        Args:
+            sequence: observations [time, dim], length, mask and inputs [time, input].
+
+        Returns:
+            u_t; the part of the proposal that x and u drive; nothing, as the next state is z_t alone.
+        """
         features = self.data_encoder(self.output, sequence.observations, sequence.mask)
         evidence = self._proposal_drive(features, sequence.inputs)
         if self.backward is not None:
@@ -139,7 +146,14 @@ class DMM(SequenceModel):
         return self._proposal_drive(features, inputs) if self.causal else None, None, ()
 
     def initial_state(self, context: Float[Array, " input"] | None) -> Float[Array, " latent"]:
-        """Zero, for the proposal to read in place of a latent before the first."""
+        """Zero, which the proposal reads in place of a latent before the first.
+
+        Args:
+            context: context_1.
+
+        Returns:
+            h_1.
+        """
         return jnp.zeros(self.latent.size, self.initial.bias.dtype)
 
     def initial_prior(

@@ -42,8 +42,15 @@ class TwistedState(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What a step reads of a sequence: x_t, its mask, what `encode` says of the step and, for a twisted filter, what
-    lies ahead.
+    """What a step reads of a sequence.
+
+    Args:
+        x: x_t [dim].
+        mask: true where an entry was observed [dim]; None where all were.
+        context: context_t.
+        evidence: evidence_t.
+        history: history_t.
+        ahead: what a twisted filter reads of the frames to come; None for others.
     """
 
     x: Shaped[Array, " dim"]
@@ -55,7 +62,15 @@ class Frame(NamedTuple):
 
 
 class Extension(NamedTuple):
-    """A particle extended by one step: z_t, log g_t(x_t | z_t), p_t, q_t and h_{t+1}."""
+    """A particle extended by one step.
+
+    Args:
+        latent: z_t.
+        log_likelihood: log g_t(x_t | z_t).
+        prior: p_t.
+        proposal: q_t.
+        state: h_{t+1}.
+    """
 
     latent: PyTree
     log_likelihood: Float[Array, ""]
@@ -83,10 +98,11 @@ def extend(
         first: whether this is the first step of a model that has an `initial_prior`.
         propose: another q_t than the model's own.
 
-    With a twist log g_t comes times r_t / r_{t-1}, and the state carries log r_t on.
+    Returns:
+        The extended particle. With a twist g_t comes multiplied by r_t / r_{t-1}, and the state carries log r_t on.
 
-    Sampling and scoring stay inside of what is mapped over particles: a mapped numpyro distribution forgets its batch
-    shape, and sampled outside of the map it would give all particles one noise.
+    Sampling and scoring stay inside the function that is mapped over particles: a mapped numpyro distribution forgets
+    its batch shape, and sampled outside the map it would give all particles the same noise.
     """
     if frame.ahead is not None:
         return _twisted(model, state, frame, choose, first=first, propose=propose)
@@ -164,17 +180,30 @@ def check_distribution(model: SequenceModel, method: str, made: object) -> None:
 
 
 def start_state(model: SequenceModel, context: PyTree) -> PyTree:
-    """h_1, with floats of the model's own type."""
+    """The state before the first step.
+
+    Args:
+        model: the model.
+        context: context_1.
+
+    Returns:
+        h_1, with floats of the model's own type.
+    """
     return _typed(model.initial_state(context), weight_dtype(model))
 
 
 class Kinds(NamedTuple):
-    """What a step of a model makes, without computing anything."""
+    """What a step of a model makes, without computing anything.
+
+    Args:
+        latent: shapes and types of z_t.
+        state: shapes and types of the state.
+        discrete: whether any part of a drawn latent is discrete, so that no derivative passes through its draw.
+    """
 
     latent: PyTree
     state: PyTree
     discrete: bool
-    """Whether any part of a drawn latent is discrete, so that no derivative passes through its draw."""
 
 
 def inspect_step(model: SequenceModel, frames: Frame, num_axes: int = 0) -> Kinds:
@@ -184,6 +213,9 @@ def inspect_step(model: SequenceModel, frames: Frame, num_axes: int = 0) -> Kind
         model: the model.
         frames: a `Frame` of one step of one sequence, or of many.
         num_axes: how many first axes say which steps and sequences they are.
+
+    Returns:
+        Shapes and types of the latent and the state.
     """
     dtype = weight_dtype(model)
     declared = []

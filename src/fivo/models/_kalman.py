@@ -21,19 +21,29 @@ class LinearGaussianParameters(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Means and covariances of the latents, step by step."""
+    """Means and covariances of the latents, step by step.
+
+    Args:
+        means: [time, state].
+        covariances: [time, state, state].
+    """
 
     means: Float[Array, "time state"]
     covariances: Float[Array, "time state state"]
 
 
 class KalmanState(NamedTuple):
-    """What the exact filter knows between two frames: p(z_t | x_1:t-1), but for what the inputs of step t add."""
+    """What the exact filter knows between two frames: p(z_t | x_1:t-1), except for what the inputs of step t add.
+
+    Args:
+        mean: [state].
+        covariance: [state, state].
+        step: how many frames there were.
+    """
 
     mean: Float[Array, " state"]
     covariance: Float[Array, "state state"]
     step: Int[Array, ""]
-    """How many frames there were."""
 
 
 class KalmanStep(NamedTuple):
@@ -50,6 +60,7 @@ class KalmanStep(NamedTuple):
     mean: Float[Array, " state"]
     """The mean of p(z_t | x_1:t)."""
     covariance: Float[Array, "state state"]
+    """The covariance of the same."""
 
 
 def kalman_update(

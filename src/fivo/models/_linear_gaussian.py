@@ -230,23 +230,55 @@ class LinearGaussian(SequenceModel):
         return self.transition_matrix @ latent
 
     def log_evidence(self, batch: Any) -> Float[Array, " batch"]:
-        """The exact log p(x_1:T) of every sequence of a batch, by the Kalman filter."""
+        """The exact log p(x_1:T) of every sequence, by the Kalman filter.
+
+        Args:
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+
+        Returns:
+            The log-evidence [batch].
+        """
         return jnp.sum(_kalman(self, as_batch(batch))[0], axis=1)
 
     def log_increments(self, batch: Any) -> Float[Array, "batch time"]:
-        """The exact log p(x_t | x_1:t-1) of every step; zero past a sequence's end."""
+        """The exact log p(x_t | x_1:t-1) of every step.
+
+        Args:
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+
+        Returns:
+            The increments [batch, time]; zero past a sequence's end.
+        """
         return _kalman(self, as_batch(batch))[0]
 
     def filtered(self, batch: Any) -> Moments:
-        """The exact moments of p(z_t | x_1:t), [batch, time, ...]."""
+        """The exact moments of p(z_t | x_1:t).
+
+        Args:
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+
+        Returns:
+            Means and covariances [batch, time, ...].
+        """
         return _kalman(self, as_batch(batch))[1]
 
     def smoothed(self, batch: Any) -> Moments:
-        """The exact moments of p(z_t | x_1:T), [batch, time, ...]."""
+        """The exact moments of p(z_t | x_1:T).
+
+        Args:
+            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
+
+        Returns:
+            Means and covariances [batch, time, ...].
+        """
         return _smoother(self, as_batch(batch))
 
     def kalman_begin(self) -> KalmanState:
-        """The exact filter before the first frame."""
+        """Start the exact filter.
+
+        Returns:
+            Its state before the first frame.
+        """
         return KalmanState(self.initial_mean, symmetric(self.initial_covariance), jnp.zeros((), jnp.int32))
 
     def kalman_step(

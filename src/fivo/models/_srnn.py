@@ -98,7 +98,11 @@ class SRNN(SequenceModel):
         return self._context(hidden, sequence.inputs), evidence, None
 
     def begin(self) -> LSTMState:
-        """h_1: like the VRNN's, the frame before the first is zero after centring."""
+        """h_1; like the VRNN's, the frame before the first is zero after centring.
+
+        Returns:
+            The memory before the first frame.
+        """
         return self.recurrence.step(self.recurrence.initial(), self._drive(self.data_encoder.silence(), None))
 
     def context_next(self, memory: LSTMState, inputs: Float[Array, " input"] | None) -> Context:

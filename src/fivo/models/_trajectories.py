@@ -18,9 +18,13 @@ from fivo.models._extend import Ahead, Frame, Propose, extend, start_state
 
 
 class Reading(NamedTuple):
-    """One sequence as a model reads it: the frames of all steps [time, ...] and its length.
+    """One sequence as a model reads it.
 
     A batch of them has a first axis of sequences, or a second one where it is read time first.
+
+    Args:
+        frames: what each step reads [time, ...].
+        length: of the sequence.
     """
 
     frames: Frame
@@ -38,7 +42,13 @@ class Reading(NamedTuple):
 
 
 class Densities(NamedTuple):
-    """log p(z), log p(x | z) and log q(z | x) of one trajectory."""
+    """The densities of one trajectory.
+
+    Args:
+        log_prior: log p(z).
+        log_likelihood: log p(x | z).
+        log_proposal: log q(z | x).
+    """
 
     log_prior: Float[Array, ""]
     log_likelihood: Float[Array, ""]
@@ -54,6 +64,13 @@ def shown(model: SequenceModel, sequence: Sequence) -> Sequence:
     """A sequence as a model sees it: real numbers in the model's own type, zeros at missing entries and past its end.
 
     Raises `InputError` for inputs of a width that the model does not read.
+
+    Args:
+        model: the model.
+        sequence: the sequence.
+
+    Returns:
+        The sequence.
     """
     check_kind(model)
     dtype = weight_dtype(model)
@@ -70,7 +87,16 @@ def shown(model: SequenceModel, sequence: Sequence) -> Sequence:
 
 
 def read(model: SequenceModel, sequence: Sequence, *, twisted: bool = False) -> Reading:
-    """Encode one sequence, as the filter shows it to a model; with what lies ahead for a twisted filter."""
+    """Encode one sequence, as the filter shows it to a model.
+
+    Args:
+        model: the model.
+        sequence: the sequence.
+        twisted: whether to read what lies ahead too, for a twisted filter.
+
+    Returns:
+        What each step reads.
+    """
     sequence = shown(model, sequence)
     context, evidence, history = _encoded(model, sequence)
     frames = Frame(sequence.observations, sequence.mask, context, evidence, history)
@@ -80,7 +106,17 @@ def read(model: SequenceModel, sequence: Sequence, *, twisted: bool = False) -> 
 
 
 def read_batch(model: SequenceModel, batch: Batch, *, time_first: bool = False, twisted: bool = False) -> Reading:
-    """The readings of all sequences, stacked [batch, time, ...], or [time, batch, ...] with `time_first`."""
+    """Encode all sequences of a batch.
+
+    Args:
+        model: the model.
+        batch: the sequences.
+        time_first: whether the axis of time comes before that of sequences.
+        twisted: whether to read what lies ahead too, for a twisted filter.
+
+    Returns:
+        What each step reads [batch, time, ...], or [time, batch, ...].
+    """
     out_axes = Reading(Frame(*((1,) * 6)), 0) if time_first else 0  # pyright: ignore[reportArgumentType]
     one = lambda s: read(model, s, twisted=twisted)  # noqa: E731
     return flatten_products(lambda b: over_sequences(one, b, out_axes=out_axes))(batch)
@@ -93,9 +129,17 @@ def over_time(
     inputs: PyTree,
     scan: Callable[..., tuple[PyTree, PyTree]] = lax.scan,
 ) -> tuple[PyTree, PyTree]:
-    """(last carry, outputs of all steps) of `step(carry, input, first) -> (carry, output)`.
+    """Run a step over time; for a model with an `initial_prior` the first step runs before the scan.
 
-    For a model with an `initial_prior` the first step runs before the scan.
+    Args:
+        model: the model.
+        step: a function (carry, input, first) -> (carry, output).
+        start: the first carry.
+        inputs: what the steps read [time, ...].
+        scan: `jax.lax.scan`, or one that does the same.
+
+    Returns:
+        The last carry, and the outputs of all steps [time, ...].
     """
     if not has_initial_prior(model):
         return scan(lambda carry, now: step(carry, now, False), start, inputs)
@@ -116,7 +160,18 @@ def draw(
     propose: Propose | None = None,
     evidence: PyTree = None,
 ) -> PyTree:
-    """z_1:T ~ q(z | x), [time, ...]; another q than the model's is given by `propose` and its evidence."""
+    """Draw z_1:T ~ q(z | x).
+
+    Args:
+        model: the model.
+        reading: the sequence, as `read` returns it.
+        key: a random key.
+        propose: another q_t than the model's own.
+        evidence: what that q_t reads, [time, ...].
+
+    Returns:
+        The latents [time, ...].
+    """
     frames = reading.frames if propose is None else reading.frames._replace(evidence=evidence)
     dtype = weight_dtype(model)
 
@@ -132,7 +187,18 @@ def draw(
 def densities(
     model: SequenceModel, reading: Reading, latents: PyTree, propose: Propose | None = None, evidence: PyTree = None
 ) -> Densities:
-    """The densities of given latents [time, ...]; steps past the sequence's end have none."""
+    """The densities of given latents; steps past the sequence's end have none.
+
+    Args:
+        model: the model.
+        reading: the sequence, as `read` returns it.
+        latents: z [time, ...].
+        propose: another q_t than the model's own.
+        evidence: what that q_t reads, [time, ...].
+
+    Returns:
+        log p(z), log p(x | z) and log q(z | x).
+    """
     frames = reading.frames if propose is None else reading.frames._replace(evidence=evidence)
 
     def step(state: PyTree, inputs: tuple, first: bool) -> tuple[PyTree, Densities]:
@@ -176,5 +242,14 @@ def _check_entries(must: str, tree: PyTree, sequence: Sequence) -> None:
 
 
 def log_prior_ratio(prior: dist.Distribution, proposal: dist.Distribution, latent: PyTree) -> Float[Array, ""]:
-    """log p_t(z_t) - log q_t(z_t)."""
+    """log p_t(z_t) - log q_t(z_t).
+
+    Args:
+        prior: p_t.
+        proposal: q_t.
+        latent: z_t.
+
+    Returns:
+        The log-ratio, a scalar.
+    """
     return log_prob(prior, latent) - log_prob(proposal, latent)

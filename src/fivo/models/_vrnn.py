@@ -82,7 +82,14 @@ class VRNN(SequenceModel):
         return self.backward is None
 
     def encode(self, sequence: Sequence) -> tuple[InputDrive | None, Float[Array, "time hidden"], Array]:
-        """What u_t drives; the part of the proposal that x drives; the part of the gates that x_t drives."""
+        """Run once per sequence what does not depend on the particles.
+
+        Args:
+            sequence: observations [time, dim], length, mask and inputs [time, input].
+
+        Returns:
+            What u_t drives; the part of the proposal that x drives; the part of the gates that x_t drives.
+        """
         features = self.data_encoder(self.output, sequence.observations, sequence.mask)
         evidence = self._proposal_drive(features, sequence.inputs)
         if self.backward is not None:
@@ -107,7 +114,14 @@ class VRNN(SequenceModel):
         return evidence, self._drive(features, inputs), ()
 
     def initial_state(self, context: InputDrive | None) -> LSTMState:
-        """The frame before the first is zero after centring, and so are the inputs before the first."""
+        """The frame before the first is zero after centring, and so are the inputs before the first.
+
+        Args:
+            context: context_1.
+
+        Returns:
+            h_1.
+        """
         return self.recurrence.step(self.recurrence.initial(), self._drive(self.data_encoder.silence(), None))
 
     def prior(self, state: LSTMState, context: InputDrive | None) -> dist.Distribution:

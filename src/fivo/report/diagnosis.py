@@ -20,10 +20,17 @@ OVER_TIME = {
 
 
 def plot_diagnosis(diagnosis: Any, *, title: str = "") -> "Figure":
-    """Six panels of what `fivo.inference.diagnose` returns, or of its record (`fivo.runs.Diagnosis`).
+    """Plot a diagnosis in six panels.
 
     The bound and three estimates of its gap against the number of particles; effective sample size, resampling, KL(q‖p)
-    and the share of particles that are ancestors of the last ones, over time. `title` stands above them.
+    and the share of particles that are ancestors of the last ones, over time.
+
+    Args:
+        diagnosis: What `fivo.inference.diagnose` returns, or its record (`fivo.runs.Diagnosis`).
+        title: Above the panels.
+
+    Returns:
+        A matplotlib figure.
     """
     rows = msgspec.to_builtins(diagnosis)["rows"]
     numbers = [row["particles"] for row in rows]

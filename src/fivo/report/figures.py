@@ -34,9 +34,13 @@ _SETTINGS_LOCK = threading.Lock()
 
 
 def write_figure(path: str | os.PathLike[str], figure: "Figure") -> None:
-    """Write a matplotlib figure as .svg, .pdf or .png, which the suffix of `path` says; a whole file or none.
+    """Write a matplotlib figure, a whole file or none.
 
     Text stays text in SVG. The file has neither a date nor random names, so equal figures make equal files.
+
+    Args:
+        path: The file: .svg, .pdf or .png.
+        figure: The figure.
     """
     suffix = check_figure(path)
     with replacing(path) as file, _settings(SVG_SETTINGS if suffix == ".svg" else {}):

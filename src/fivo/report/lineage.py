@@ -30,10 +30,13 @@ def plot_lineage(ancestors: ArrayLike, weights: ArrayLike, resampled: ArrayLike,
     Lines that lead to the last step are coloured. Of long sequences the first 60 steps are drawn.
 
     Args:
-        ancestors: [time, particle], for every particle of the next step, whom it continues.
-        weights: [time, particle], those before resampling.
-        resampled: [time], where resampling followed.
+        ancestors: For every particle of the next step, the one that it continues [time, particle].
+        weights: Those before resampling [time, particle].
+        resampled: Whether resampling followed [time].
         title: Above the drawing.
+
+    Returns:
+        A matplotlib figure.
     """
     parents, shares, moments = np.asarray(ancestors), np.asarray(weights, np.float64), np.asarray(resampled, bool)
     if parents.ndim != 2 or shares.shape != parents.shape or moments.shape != parents.shape[:1] or not parents.size:
@@ -70,7 +73,15 @@ def plot_lineage(ancestors: ArrayLike, weights: ArrayLike, resampled: ArrayLike,
 def write_lineage(
     path: str | os.PathLike[str], ancestors: ArrayLike, weights: ArrayLike, resampled: ArrayLike, *, title: str = ""
 ) -> None:
-    """Write the drawing of `plot_lineage` as .svg, .pdf or .png."""
+    """Write the drawing of `plot_lineage`.
+
+    Args:
+        path: The file: .svg, .pdf or .png.
+        ancestors: For every particle of the next step, the one that it continues [time, particle].
+        weights: Those before resampling [time, particle].
+        resampled: Whether resampling followed [time].
+        title: Above the drawing.
+    """
     write_figure(path, plot_lineage(ancestors, weights, resampled, title=title))
 
 

@@ -15,7 +15,14 @@ HUGE = 1e240
 
 @dataclass(frozen=True)
 class Line:
-    """A line through the points (x, y), each of shape [points], with a band of one standard `error` around it."""
+    """A line through points.
+
+    Args:
+        label: What the legend calls it.
+        x: Where the points are [point].
+        y: Their values [point].
+        error: Standard errors for a band around the line [point]; None for no band.
+    """
 
     label: str
     x: ArrayLike
@@ -25,7 +32,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart; `reference` are horizontal lines, by their labels."""
+    """One chart.
+
+    Args:
+        lines: Its lines.
+        title: Above it.
+        x_label: Below the x axis.
+        y_label: Beside the y axis.
+        log_x: Whether the x axis is logarithmic.
+        log_y: Whether the y axis is logarithmic.
+        reference: Horizontal lines by their labels.
+    """
 
     lines: Sequence[Line]
     title: str

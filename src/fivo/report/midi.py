@@ -16,10 +16,15 @@ VELOCITY = 80
 def write_midi(
     path: str | os.PathLike[str], pianoroll: ArrayLike, *, steps_per_quarter: int = 1, tempo: int | float = 100
 ) -> None:
-    """Write a pianoroll of 0 and 1, shape [T, 88] (column j is MIDI note 21 + j), as a MIDI file with one piano track.
+    """Write a pianoroll as a MIDI file with one piano track.
 
     Consecutive active steps of a note are one held note, and silence at the end is kept: the track lasts T steps.
-    `tempo` counts quarter notes a minute.
+
+    Args:
+        path: The file.
+        pianoroll: Zeros and ones [time, 88]; column j is MIDI note 21 + j.
+        steps_per_quarter: Steps per quarter note.
+        tempo: Quarter notes per minute.
     """
     roll = as_pianoroll(pianoroll)
     check_speed(steps_per_quarter, tempo)

@@ -29,7 +29,15 @@ MOST_DRAWINGS = 8
 
 
 def report_page(sources: Sources, *, audio: bool = True) -> str:
-    """The page as HTML: no network, no other files, nothing of the data run as code."""
+    """Make the report page: no network, no other files, and nothing of the data run as code.
+
+    Args:
+        sources: What `read_sources` found.
+        audio: Whether music can be heard on it.
+
+    Returns:
+        HTML.
+    """
     jinja2 = require("jinja2", "The report page")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PARTS),

@@ -30,10 +30,14 @@ _Entries = tuple[list[Any], list[str]]
 
 
 def plot_panels(panels: Sequence[Panel], *, title: str = "") -> "Figure":
-    """Charts side by side and, from four on, in several rows; with `title` above them.
+    """Charts side by side and, from four on, in several rows.
 
     Points that cannot be shown (not finite, or not positive on a logarithmic axis) are skipped and leave a gap. Panels
     whose lines have the same labels share one legend.
+
+    Args:
+        panels: The charts.
+        title: Above them.
 
     Returns:
         A figure for notebooks, or for `write_figure`.

@@ -30,10 +30,18 @@ MOST_NUMBERS = 16
 
 
 def plot_pianoroll(pianoroll: ArrayLike, prefix: int = 0, *, title: str = "") -> "Figure":
-    """A pianoroll of 0 and 1, shape [T, 88] (column j is MIDI note 21 + j), low notes at the bottom.
+    """Plot a pianoroll, low notes at the bottom.
 
-    Each held note is a bar. Lines mark every fourth step, darker ones every sixteenth. The first `prefix` steps, those
-    that a model was given to continue, have another colour. Five octaves are shown, and as many more as have notes.
+    Each held note is a bar. Lines mark every fourth step, darker ones every sixteenth. Five octaves are shown, and as
+    many more as have notes.
+
+    Args:
+        pianoroll: Zeros and ones [time, 88]; column j is MIDI note 21 + j.
+        prefix: How many steps a model was given to continue; they have another colour.
+        title: Above the plot.
+
+    Returns:
+        A matplotlib figure.
     """
     sounding = as_pianoroll(pianoroll)
     num_steps = len(sounding)
@@ -56,7 +64,13 @@ def plot_pianoroll(pianoroll: ArrayLike, prefix: int = 0, *, title: str = "") ->
 
 
 def write_pianoroll(path: str | os.PathLike[str], pianoroll: ArrayLike, prefix: int = 0) -> None:
-    """Write the picture of `plot_pianoroll` as .png, .svg or .pdf."""
+    """Write the picture of `plot_pianoroll`.
+
+    Args:
+        path: The file: .png, .svg or .pdf.
+        pianoroll: Zeros and ones [time, 88].
+        prefix: How many steps a model was given to continue.
+    """
     write_figure(path, plot_pianoroll(pianoroll, prefix))
 
 

@@ -42,17 +42,28 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class Sources:
-    """All that was found under some paths."""
+    """All that was found under some paths.
+
+    Args:
+        summaries: Of experiments, as plain values.
+        runs: The runs.
+    """
 
     summaries: list[dict[str, Any]]
     runs: list[RunFiles]
 
 
 def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Sources:
-    """Summaries and runs at or below the given paths; a path may also be a summary itself.
+    """Read the summaries and runs at or below some paths.
 
     Summaries of one experiment become one, in which later paths come before earlier ones. Damaged settings or summaries
-    are refused; other files of a run that are damaged are left out, and that is said as a warning of `logging`.
+    are refused; other files of a run that are damaged are left out, with a warning of `logging`.
+
+    Args:
+        paths: Directories of sweeps or runs, or summaries.
+
+    Returns:
+        What was found.
     """
     summaries: list[dict[str, Any]] = []
     found_runs: dict[Path, RunFiles] = {}

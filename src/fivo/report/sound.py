@@ -31,10 +31,17 @@ def write_wav(
     tempo: int | float = 100,
     rate: int = 22050,
 ) -> None:
-    """Play a pianoroll of 0 and 1, shape [T, 88] (column j is MIDI note 21 + j), into a WAV file.
+    """Play a pianoroll into a WAV file.
 
     Each held note is a sum of decaying harmonics in equal temperament (A4 is 440 Hz); the loudest sample is nine
     tenths of full scale. The sound lasts T steps and the release of the last notes.
+
+    Args:
+        path: The file.
+        pianoroll: Zeros and ones [time, 88]; column j is MIDI note 21 + j.
+        steps_per_quarter: Steps per quarter note.
+        tempo: Quarter notes per minute.
+        rate: Samples per second.
     """
     roll = as_pianoroll(pianoroll)
     check_speed(steps_per_quarter, tempo)
@@ -57,7 +64,13 @@ def write_wav(
 
 
 def write_samples(path: str | os.PathLike[str], samples: ArrayLike, rate: int) -> None:
-    """Write a waveform of floats, shape [samples], as a WAV file; what lies outside [-1, 1] is clipped."""
+    """Write a waveform as a WAV file; what lies outside [-1, 1] is clipped.
+
+    Args:
+        path: The file.
+        samples: Numbers from -1 to 1 [sample].
+        rate: Samples per second.
+    """
     array = np.asarray(samples)
     if array.ndim != 1 or array.dtype.kind != "f":
         raise InputError(

@@ -20,7 +20,14 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def as_markdown(*summaries: dict[str, Any]) -> str:
-    """A table for each experiment: ours ± standard error, the paper's number, the difference."""
+    """A table for each experiment: ours ± standard error, the spread over seeds, the paper's number, the difference.
+
+    Args:
+        summaries: Of experiments, as `read_sources` finds them.
+
+    Returns:
+        Markdown.
+    """
     return "\n\n".join(_markdown(summary) for summary in summaries if summary["cells"]) + "\n"
 
 
@@ -58,7 +65,14 @@ def _cell_text(cell: dict[str, Any] | None) -> str:
 
 
 def as_csv(*summaries: dict[str, Any]) -> str:
-    """One line for each cell of all experiments."""
+    """One line for each cell of all experiments.
+
+    Args:
+        summaries: Of experiments, as `read_sources` finds them.
+
+    Returns:
+        The text of a CSV file; cells that a spreadsheet would run as formulas are made harmless.
+    """
     keys = list(dict.fromkeys(key for summary in summaries for cell in summary["cells"] for key in cell["keys"]))
     fields = ["published", "ours", "standard_error", "deviation", "difference", "runs_trained", "runs_planned"]
     text = io.StringIO()
@@ -89,7 +103,14 @@ def _harmless(value: Any) -> Any:
 
 
 def as_latex(*summaries: dict[str, Any]) -> str:
-    """A `table` for each experiment, in the style of the paper (package booktabs)."""
+    """A `table` for each experiment, in the style of the paper (package booktabs).
+
+    Args:
+        summaries: Of experiments, as `read_sources` finds them.
+
+    Returns:
+        LaTeX.
+    """
     return "\n\n".join(_latex(summary, arranged(summary)) for summary in summaries if summary["cells"]) + "\n"
 
 
@@ -140,7 +161,14 @@ def _tex(text: str) -> str:
 
 
 def as_json(*summaries: dict[str, Any]) -> str:
-    """The summary of one experiment, which may have been joined from several."""
+    """The summary of one experiment, which may have been joined from several.
+
+    Args:
+        summaries: Of experiments, as `read_sources` finds them.
+
+    Returns:
+        The text of a JSON file that `read_sources` reads.
+    """
     if len(summaries) != 1:
         names = ", ".join(str(summary["name"]) for summary in summaries)
         raise InputError(f"got {len(summaries)} experiments ({names:.90}) where JSON holds one; give its files only.")

@@ -24,6 +24,9 @@ def plot_training(
         fields: What to draw, a panel each: of `bound`, `validation`, `kl`, `ess` and `gradient_norm`, or any other
             number of the rows.
         title: Of the whole figure.
+
+    Returns:
+        A matplotlib figure.
     """
     runs: Mapping[str, Rows] = metrics if isinstance(metrics, Mapping) else {"run": metrics}
     known = {name for rows in runs.values() for row in rows for name in row}
