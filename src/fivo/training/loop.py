@@ -166,6 +166,7 @@ class _Loop:
         while not session.finished and not self.ended:
             if self.asked(self.watchers.stop()):
                 session.pause(self.window, time.monotonic() - self.started)
+                decided(lambda: True)  # nobody leaves before the checkpoint is there
                 raise Stopped
             self.window.metrics.append(session.advance())
             step = session.progress.step
