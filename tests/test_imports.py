@@ -21,14 +21,14 @@ LIBRARY = {
     "distributions": {"batch", "weights", "constants"},
     "resampling": {"weights"},
     "models": {"batch", "weights", "constants", "_fuse", "distributions", "resampling"},
-    "smc": {"batch", "weights", "constants", "_fuse", "distributions", "resampling", "models"},
+    "smc": {"batch", "weights", "constants", "devices", "_fuse", "distributions", "resampling", "models"},
     "gradients": {"batch", "weights", "constants", "distributions", "resampling", "models", "smc"},
     "bounds": {"batch", "weights", "constants", "distributions", "resampling", "models", "smc", "gradients"},
 }
 """The rooms of the library, each below what it may import."""
 ALONE = ("errors", "weights", "constants", "_fuse")
 """Rooms that import nothing of ours."""
-SHARED = {"files", "serialization"}
+SHARED = {"files", "serialization", "devices"}
 """What both layers stand on, besides errors."""
 APPLICATION = {
     "caching": set(),
@@ -38,7 +38,7 @@ APPLICATION = {
     "settings": set(),
     "_terminal": {"runs"},
     "_building": {"bounds", "gradients", "models", "resampling", "data", "settings"},
-    "_scoring": {"batch", "bounds", "models", "data"},
+    "_scoring": {"batch", "bounds", "models", "data", "devices"},
     "training": {*LIBRARY, *SHARED, "data", "runs", "settings", "_building", "_scoring"},
     "inference": {*LIBRARY, *SHARED, "data", "runs", "report", "settings", "_building", "_scoring"},
     "_run": {*LIBRARY, *SHARED, "data", "runs", "settings", "_building", "_terminal", "training", "inference"},
@@ -50,6 +50,7 @@ ROOMS = {
     "errors": set(),
     "extras": set(),
     "files": set(),
+    "devices": set(),
     "serialization": {"files", "constants"},
     **LIBRARY,
     **{room: allowed - {"_fuse"} for room, allowed in APPLICATION.items()},

@@ -9,6 +9,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int, Key, Shaped
 from numpy.typing import DTypeLike
 
@@ -16,6 +18,7 @@ from fivo.batch import Batch
 from fivo.bounds import Bound
 from fivo.data import Slots, Split, evaluation_chunks, pad
 from fivo.data.buckets import MAX_BUCKETS, best_buckets, bucket_of
+from fivo.devices.mesh import from_rows, mapped, replicated, rows_here
 from fivo.models import SequenceModel
 
 CPU_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 2}
@@ -29,12 +32,18 @@ Lengths = Shaped[np.ndarray, " sequence"]
 
 
 def scoring_plan(
-    lengths: Lengths, num_particles: int, *, passes: int = 1, batch_size: int | None = None
+    lengths: Lengths,
+    num_particles: int,
+    *,
+    passes: int = 1,
+    batch_size: int | None = None,
+    mesh: Mesh | None = None,
 ) -> list[Slots]:
     """Chunks of sequences that share a shape; `batch_size` at once, by default as many as memory allows.
 
     Pads to the few lengths that make `passes` over the sequences cheapest, compilation included: small splits have
-    one shape, large ones many. What a sequence is padded to does not depend on the batch size.
+    one shape, large ones many. What a sequence is padded to does not depend on the batch size. Over the
+    devices of a mesh, a chunk has as many slots on each.
     """
     choices = {best_buckets(lengths, count) for count in range(1, MAX_BUCKETS + 1)}
 
@@ -43,7 +52,7 @@ def scoring_plan(
         return float(padded) * num_particles * passes + len(buckets) * COMPILATION
 
     chunk = max(1, SLOTS // num_particles) if batch_size is None else batch_size
-    return evaluation_chunks(lengths, chunk, min(choices, key=cost))
+    return evaluation_chunks(lengths, chunk, min(choices, key=cost), multiple=1 if mesh is None else mesh.size)
 
 
 def score(
@@ -54,21 +63,23 @@ def score(
     *,
     key: Key[Array, ""],
     progress: Callable[[int], None] = lambda done: None,
+    mesh: Mesh | None = None,
 ) -> Float[np.ndarray, " sequence"]:
     """log p̂ of every sequence; the i-th draws from the i-th key, so chunks and padding change nothing but rounding.
 
-    Of a `Split` whose sequences begin with context, it is that of the steps after it, given the context.
+    Of a `Split` whose sequences begin with context, it is that of the steps after it, given the context. With a mesh,
+    devices share out the sequences of each chunk.
     """
+    model, bound = replicated(mesh, (model, bound))
     keys = jax.random.split(key, len(sequences))
     starts = None if not isinstance(sequences, Split) or sequences.starts is None else np.asarray(sequences.starts)
     values = np.zeros(len(sequences))
     done = 0
     for indices, padded_length in plan:
-        batch = device_batch(sequences, indices, padded_length, weights_dtype(model))
+        batch = device_batch(sequences, indices, padded_length, weights_dtype(model), mesh)
         chosen = np.maximum(indices, 0)
-        log_evidence = _compiled()(
-            bound, model, batch, keys[chosen], None if starts is None else jnp.asarray(starts[chosen], jnp.int32)
-        )
+        first = None if starts is None else jnp.asarray(starts[chosen], jnp.int32)
+        log_evidence = _compiled(mesh)((bound, model), batch, *replicated(mesh, (keys[chosen], first)))
         real = indices >= 0
         values[indices[real]] = np.asarray(log_evidence)[real]
         done += int(real.sum())
@@ -82,16 +93,25 @@ def nats_per_step(values: Float[np.ndarray, " sequence"], lengths: Lengths) -> f
 
 
 def device_batch(
-    sequences: Sequence[np.ndarray], indices: np.ndarray, padded_length: int, dtype: DTypeLike = np.float32
+    sequences: Sequence[np.ndarray],
+    indices: np.ndarray,
+    padded_length: int,
+    dtype: DTypeLike = np.float32,
+    mesh: Mesh | None = None,
 ) -> Batch:
-    """The chosen sequences as a batch on the device, with the masks and inputs of a `Split`; -1 is an empty slot."""
+    """The chosen sequences as a batch on the device, with the masks and inputs of a `Split`; -1 is an empty slot.
+
+    With a mesh, they come over its devices, and each process reads those of its own devices only.
+    """
+    count, indices = len(indices), indices[rows_here(mesh, len(indices))]
     observations, lengths = pad(sequences, indices, padded_length, dtype)
     split = sequences if isinstance(sequences, Split) else Split(tuple(sequences))
+    placed = jnp.asarray if mesh is None else lambda rows: from_rows(mesh, rows, count)
     return Batch(
-        jnp.asarray(observations),
-        jnp.asarray(lengths, jnp.int32),
-        None if split.masks is None else jnp.asarray(pad(split.masks, indices, padded_length, np.bool_)[0]),
-        None if split.inputs is None else jnp.asarray(pad(split.inputs, indices, padded_length, dtype)[0]),
+        placed(observations),
+        placed(np.asarray(lengths, np.int32)),
+        None if split.masks is None else placed(pad(split.masks, indices, padded_length, np.bool_)[0]),
+        None if split.inputs is None else placed(pad(split.inputs, indices, padded_length, dtype)[0]),
     )
 
 
@@ -106,13 +126,18 @@ def evidence_of(result: Any) -> Float[Array, " batch"]:
     return getattr(result, "log_evidence", result)
 
 
+def takes_many_keys(bound: Bound) -> bool:
+    """Whether a bound takes a key for every sequence, as ours do."""
+    return type(bound).__module__.partition(".")[0] == "fivo"
+
+
 def _score(
-    bound: Bound,
-    model: SequenceModel,
+    objects: tuple[Bound, SequenceModel],
     batch: Batch,
     keys: Key[Array, " batch"],
     starts: Int[Array, " batch"] | None,
 ) -> Float[Array, " batch"]:
+    bound, model = objects
     whole = _evidence(bound, model, batch, keys)
     if starts is None:
         return whole
@@ -121,7 +146,7 @@ def _score(
 
 
 def _evidence(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> Float[Array, " batch"]:
-    if type(bound).__module__.partition(".")[0] == "fivo":  # ours take a key for every sequence
+    if takes_many_keys(bound):
         return evidence_of(bound(model, batch, key=keys))
 
     def alone(sequence: Batch, key: Key[Array, ""]) -> Float[Array, ""]:
@@ -132,9 +157,14 @@ def _evidence(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array,
 
 
 @cache
-def _compiled() -> Callable[..., Float[Array, " batch"]]:
+def _compiled(mesh: Mesh | None) -> Callable[..., Float[Array, " batch"]]:
     """Made at first use: importing a library must not choose a device."""
-    return eqx.filter_jit(_score, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]
+    options: dict[str, Any] = {"compiler_options": compiler_options()}
+    if mesh is None:
+        return eqx.filter_jit(_score, **options)
+    everywhere = NamedSharding(mesh, P())  # so that every process can read it
+    gathered = lambda *given: jax.lax.with_sharding_constraint(mapped(_score, mesh)(*given), everywhere)  # noqa: E731
+    return eqx.filter_jit(gathered, **options)
 
 
 def compiler_options() -> dict[str, Any] | None:

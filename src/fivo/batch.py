@@ -65,8 +65,8 @@ class Batch(eqx.Module):
             raise InputError(
                 f"inputs must have shape ({shape[0]}, {shape[1]}, number of inputs), got {self.inputs.shape}."
             )
-        if isinstance(self.lengths, Tracer):
-            return
+        if isinstance(self.lengths, Tracer) or not getattr(self.lengths, "is_fully_addressable", True):
+            return  # no numbers yet, or some of them in another process
         lengths, time = np.asarray(self.lengths), self.observations.shape[1]
         if lengths.dtype.kind not in "iu" or (lengths < 0).any() or (lengths > time).any():
             raise InputError(

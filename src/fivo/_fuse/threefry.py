@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.random import define_prng_impl, threefry_2x32
-from jaxtyping import Array, ArrayLike, Key, UInt32
+from jaxtyping import Array, ArrayLike, Int, Key, UInt32
 
 from fivo._fuse.settings import enabled
 
@@ -88,12 +88,18 @@ def _is_jax_threefry(keys: Key[Array, "*n"]) -> bool:
     return str(jax.random.key_impl(keys)) == "threefry2x32" and jax.config.values["jax_threefry_partitionable"]
 
 
-def particle_keys(key: Key[Array, ""], num_particles: int) -> Key[Array, " {num_particles}"]:
-    """A key for each particle."""
+def particle_keys(
+    key: Key[Array, ""], num_particles: int, first: Int[Array, ""] | None = None, total: int = 0
+) -> Key[Array, " {num_particles}"]:
+    """A key for each particle; with `first`, for some of a `total` of them that begin with that one."""
     if jax.random.key_impl(key) != STRAIGHT and not _is_jax_threefry(key):
+        if first is not None:
+            return lax.dynamic_slice(jax.random.split(key, total), (first,), (num_particles,))
         return jax.random.split(key, num_particles)
     words = jnp.broadcast_to(jax.random.key_data(key), (num_particles, 2))
     numbers = lax.iota(jnp.uint32, num_particles)[:, None]
+    if first is not None:
+        numbers = numbers + first.astype(jnp.uint32)
     return jax.random.wrap_key_data(jnp.concatenate([words, numbers], axis=1), impl=PARTICLE)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import msgspec
+from jax.sharding import Mesh
 from jaxtyping import PyTree
 
 from fivo import serialization
@@ -67,6 +68,7 @@ def fit(
     override: bool = False,
     progress: bool = True,
     data_dir: str | Path | None = None,
+    mesh: Mesh | None = None,
     **settings: Any,
 ) -> Run:
     """Train a model on data, or continue a run that was interrupted; one that is done is only read.
@@ -97,6 +99,10 @@ def fit(
         override: Continue a run although its settings were others.
         progress: Show progress on standard error.
         data_dir: Where to look for datasets first.
+        mesh: Devices that share out the sequences of a step and of a validation, such as `fivo.devices.data_mesh(4)`.
+            It is no setting: a run continues on any number of devices that divides the batch size, to the same
+            estimates. A bound of your own is given one key per device, and draws other numbers on other numbers of
+            devices.
         **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...;
             recipe="tuned" stands for a set of them.
 
@@ -127,7 +133,7 @@ def fit(
     temporary = _Temporary() if out is None else None
     directory = Path(temporary.name) if temporary is not None else Path(os.fspath(out or ""))
     with _watched(plan, callbacks, progress) as watchers:
-        train(plan, directory, override=override, watchers=watchers)
+        train(plan, directory, override=override, watchers=watchers, mesh=mesh)
     return run_of(plan, directory, temporary)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
 from fivo._terminal.progress import SeriesProgress
@@ -47,6 +48,7 @@ def score(
     num_particles: int = 200,
     key: RandomKey | None = None,
     progress: bool = True,
+    mesh: Mesh | None = None,
 ) -> Likelihoods:
     """log p(x_t | x_<t) of every row, in nats of the data's own units, and totals of every series.
 
@@ -57,13 +59,14 @@ def score(
         num_particles: Of the filters.
         key: A random key; by default that of seed 0.
         progress: Show progress on standard error.
+        mesh: Devices that share out the series, such as `fivo.devices.data_mesh()`; changes no number.
 
     Returns:
         `log_likelihood` [series, time], `standard_error`, `totals` [series], `to_frame()`.
     """
     _check_count(repeats, "repeats")
     context = _read(run_or_model, series)
-    with _using(run_or_model, num_particles, key, progress) as model:
+    with _using(run_or_model, num_particles, key, progress, mesh) as model:
         draws = model.log_increments(context.split, repeats)
     return Likelihoods(context, (), draws + raw_offsets(context.schema, context.seen))
 
@@ -76,6 +79,7 @@ def filtered(
     num_particles: int = 200,
     key: RandomKey | None = None,
     progress: bool = True,
+    mesh: Mesh | None = None,
 ) -> Filtered:
     """For every row the latent state given the rows so far, and what was expected of the row before it was seen.
 
@@ -86,13 +90,14 @@ def filtered(
         num_particles: Of the filter.
         key: A random key; by default that of seed 0.
         progress: Show progress on standard error.
+        mesh: Devices that share out the series, such as `fivo.devices.data_mesh()`; changes no number.
 
     Returns:
         `mean` [series, time, dim] and `quantile(q)` of the predictions, `state_mean` [series, time, latent] and
         `state_quantile(q)`, `log_likelihood`, `to_frame()`.
     """
     levels, context = _levels(quantiles), _read(run_or_model, series)
-    with _using(run_or_model, num_particles, key, progress) as model:
+    with _using(run_or_model, num_particles, key, progress, mesh) as model:
         return Filtered(context, levels, model.filtered(context.split, levels))
 
 
@@ -170,6 +175,7 @@ def forecast(
     num_particles: int = 200,
     key: RandomKey | None = None,
     progress: bool = True,
+    mesh: Mesh | None = None,
 ) -> Forecast:
     """Draw the rows that follow every series.
 
@@ -184,6 +190,7 @@ def forecast(
         num_particles: Of the filter that reads the series so far.
         key: A random key; by default that of seed 0.
         progress: Show progress on standard error.
+        mesh: Devices that share out the series, such as `fivo.devices.data_mesh()`; changes no number.
 
     Returns:
         `samples` [series, sample, horizon, dim], `mean`, `quantile(q)`, `to_frame()`, `to_xarray()`, `plot()`.
@@ -192,7 +199,7 @@ def forecast(
     _check_count(num_samples, "num_samples")
     levels, seen = _levels(quantiles), _read(run_or_model, context)
     future = inputs_after(seen, horizon, inputs)
-    with _using(run_or_model, num_particles, key, progress) as model:
+    with _using(run_or_model, num_particles, key, progress, mesh) as model:
         drawn = model.forecast(seen.split, horizon, inputs=future, num_samples=num_samples)
     return Forecast(seen, levels, drawn)
 
@@ -206,6 +213,7 @@ def anomaly(
     num_particles: int = 200,
     key: RandomKey | None = None,
     progress: bool = True,
+    mesh: Mesh | None = None,
 ) -> Anomalies:
     """p-values of every row and every series by rank among ordinary data, and alarms at a false-alarm rate that is met.
 
@@ -218,6 +226,7 @@ def anomaly(
         num_particles: Of the filter.
         key: A random key; by default that of seed 0.
         progress: Show progress on standard error.
+        mesh: Devices that share out the series, such as `fivo.devices.data_mesh()`; changes no number.
 
     Returns:
         `p_values` and `alarms` [series, time], `series_p_values` and `series_alarms` [series], `to_frame()`, `plot()`.
@@ -225,7 +234,7 @@ def anomaly(
     context = _read(run_or_model, series)
     if ordinary is None and not isinstance(run_or_model, Trained):
         raise InputError("alarms of a model are calibrated with ordinary data; give some as `ordinary`.")
-    with _using(run_or_model, num_particles, key, progress) as model:
+    with _using(run_or_model, num_particles, key, progress, mesh) as model:
         if ordinary is None:
             ordinary = Ordinary.held_out(run_or_model, model)  # pyright: ignore[reportArgumentType] - it is one
         elif not isinstance(ordinary, Ordinary):
@@ -247,15 +256,19 @@ def _read(run_or_model: Trained | SequenceModel, series: Any) -> Context:
 
 @contextmanager
 def _using(
-    run_or_model: Trained | SequenceModel, num_particles: int, key: RandomKey | None, progress: bool
+    run_or_model: Trained | SequenceModel,
+    num_particles: int,
+    key: RandomKey | None,
+    progress: bool,
+    mesh: Mesh | None = None,
 ) -> Iterator[SeriesModel]:
     model = run_or_model.model if isinstance(run_or_model, Trained) else run_or_model
     key = jax.random.key(0) if key is None else key
     if not progress:
-        yield SeriesModel(model, num_particles, key)
+        yield SeriesModel(model, num_particles, key, mesh=mesh)
         return
     with SeriesProgress() as bar:
-        yield SeriesModel(model, num_particles, key, bar)
+        yield SeriesModel(model, num_particles, key, bar, mesh)
 
 
 def _levels(quantiles: Sequence[float]) -> tuple[float, ...]:

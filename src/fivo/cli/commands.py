@@ -12,6 +12,8 @@ from fivo.cli.mistakes import sentence_of
 from fivo.errors import InputError
 
 MISTAKE = 2
+LOST = 3
+"""Exit code of a process whose fellows have ended."""
 
 app = App(
     name="fivo",
@@ -71,6 +73,9 @@ def run(arguments: Sequence[str] | None = None) -> None:
             raise
         _refuse(f"the output cannot be written ({error.strerror or error}); free some space or send it elsewhere.")
     except Exception as error:
+        if _lost_process(error):
+            complain("another process has ended or cannot be reached; run the same command on every host to resume.")
+            sys.exit(LOST)
         if not _out_of_memory(error):
             raise
         _refuse("there is not enough memory; use fewer --particles, a smaller --batch-size, or a smaller model.")
@@ -85,3 +90,11 @@ def _out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or (
         type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError") and "RESOURCE_EXHAUSTED" in str(error)
     )
+
+
+def _lost_process(error: Exception) -> bool:
+    if "fivo.devices.processes" not in sys.modules:
+        return False
+    from fivo.devices.processes import is_lost
+
+    return is_lost(error)

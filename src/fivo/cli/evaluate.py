@@ -1,9 +1,12 @@
 """`fivo evaluate`."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+
+from fivo.cli.machines import Machines
 
 if TYPE_CHECKING:
     from fivo.runs import Score
@@ -25,6 +28,7 @@ def evaluate(
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
     model: str | None = None,
     data_dir: Path | None = None,
+    machines: Annotated[Machines | None, Parameter(name="*")] = None,
 ) -> None:
     """Compute bounds of a run's best model: the sum of log p-hat over a split, divided by the sum of its lengths.
 
@@ -61,11 +65,14 @@ def evaluate(
     """
     import msgspec
 
+    mesh = Machines().mesh() if machines is None else machines.mesh()
+
     from fivo._run import open_run
     from fivo._terminal.output import say_json
     from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
     from fivo.cli.imports import imported
+    from fivo.devices import leads
     from fivo.errors import InputError
     from fivo.inference import read_baseline
     from fivo.inference import relative_to as difference
@@ -77,11 +84,12 @@ def evaluate(
     if bound is not None:
         chosen["bound"] = imported(bound)
     own = None if model is None else imported(model)
-    with Bar("evaluating") as bar:
+    with Bar("evaluating") if leads() else nullcontext() as bar:
 
         def progress(name: str, done: int, total: int) -> None:
-            bar.label = f"{name} of {split}"
-            bar.update(done, total=total)
+            if bar is not None:
+                bar.label = f"{name} of {split}"
+                bar.update(done, total=total)
 
         def scored(directory: Path, *, per_sequence: bool = False) -> "Score":
             return open_run(directory, model=own, data_dir=data_dir).evaluate(
@@ -94,12 +102,15 @@ def evaluate(
                 resampling=resampling,
                 per_sequence=per_sequence,
                 progress=progress,
+                mesh=mesh,
             )
 
         baseline = None if relative_to is None else read_baseline(relative_to, scored)
         result = scored(run, per_sequence=sequences)
         if baseline is not None:
             result = msgspec.structs.replace(result, relative=difference(result, baseline, str(relative_to)))
+    if not leads():
+        return
     if as_json:
         say_json(result)
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from cyclopts import Parameter
 
+from fivo.cli.machines import Machines
 from fivo.settings import OPTIONS, Option
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def fit(
     override: Annotated[bool, Parameter(negative=())] = False,
     budget: str | None = None,
     horizon: int | None = None,
+    machines: Annotated[Machines | None, Parameter(name="*")] = None,
 ) -> None:
     """Train a model; run the same command again to resume an interrupted run, to the bit.
 
@@ -83,7 +85,10 @@ def fit(
     from fivo.cli.training import train_with_progress
     from fivo.errors import InputError
 
+    mesh = Machines().mesh() if machines is None else machines.mesh()
     if given.get("model") == "auto":
+        if mesh is not None:
+            raise InputError("--model auto must run as one process on one device; leave --devices and the like out.")
         from fivo.cli.auto import fit_best
 
         settings = written_settings(data, {name: value for name, value in given.items() if name != "model"}, config)
@@ -92,8 +97,13 @@ def fit(
     for name, value in (("budget", budget), ("horizon", horizon)):
         if value is not None:
             raise InputError(f"--{name} is for --model auto, got {value!r:.40} without it; leave it out.")
-    run = train_with_progress(plan_of(data, given, config=config, data_dir=data_dir), out, override=override)
-    summary(out, run.result)
+    plan = plan_of(data, given, config=config, data_dir=data_dir)
+    run = train_with_progress(plan, out, override=override, mesh=mesh)
+
+    from fivo.devices import leads
+
+    if leads():
+        summary(out, run.result)
 
 
 def written_settings(data: str | None, given: dict[str, Any], config: Path | None) -> dict[str, Any]:

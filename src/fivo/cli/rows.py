@@ -20,6 +20,7 @@ Plot = Annotated[Path, Parameter(help="Where to put a plot: a .png, .svg or .pdf
 Quantiles = Annotated[str, Parameter(help="Quantiles to give, separated by commas.")]
 Particles = Annotated[int, Parameter(help="Number of particles of the filter; exact models need none.")]
 Seed = Annotated[int, Parameter(help="Random seed.")]
+Devices = Annotated[int | None, Parameter(help="Share the series out over this many devices; changes no number. [1]")]
 AsJson = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print one JSON object per series instead of a table.")
 ]
@@ -33,6 +34,7 @@ def score(
     particles: Particles = 200,
     repeats: int = 3,
     seed: Seed = 0,
+    devices: Devices = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute log p(row | rows before it) for every row of a table, and totals for every series.
@@ -45,7 +47,7 @@ def score(
     with _opened(run, out) as trained:
         from fivo._run import score
 
-        found = score(trained, table, repeats=repeats, num_particles=particles, key=_key(seed))
+        found = score(trained, table, repeats=repeats, num_particles=particles, key=_key(seed), mesh=_mesh(devices))
         _write(found, out, as_json=as_json)
         _show(found.to_frame("series"), as_json, "nats in the table's own units")
 
@@ -59,12 +61,15 @@ def filter(
     quantiles: Quantiles = "0.1,0.5,0.9",
     particles: Particles = 200,
     seed: Seed = 0,
+    devices: Devices = None,
 ) -> None:
     """Give the latent state after every row, and what was expected of the row before it was seen."""
     with _opened(run, out, plot) as trained:
         from fivo._run import filtered
 
-        found = filtered(trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed))
+        found = filtered(
+            trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed), mesh=_mesh(devices)
+        )
         _write(found, out, plot)
 
 
@@ -124,6 +129,7 @@ def forecast(
     samples: int = 200,
     particles: Particles = 200,
     seed: Seed = 0,
+    devices: Devices = None,
 ) -> None:
     """Forecast the rows that follow every series of a table.
 
@@ -149,6 +155,7 @@ def forecast(
             num_samples=samples,
             num_particles=particles,
             key=_key(seed),
+            mesh=_mesh(devices),
         )
         _write(found, out, plot)
         _keep(trained, Forecasts(table.name, found.time_label, [track.record() for track in found.tracks()]))
@@ -163,6 +170,7 @@ def anomaly(
     rate: float = 0.01,
     particles: Particles = 200,
     seed: Seed = 0,
+    devices: Devices = None,
     as_json: AsJson = False,
 ) -> None:
     """Sound an alarm for rows and series that are stranger than ordinary ones, at a false-alarm rate that is met.
@@ -178,7 +186,7 @@ def anomaly(
         from fivo._run import anomaly
         from fivo.runs import Alarms
 
-        found = anomaly(trained, table, rate=rate, num_particles=particles, key=_key(seed))
+        found = anomaly(trained, table, rate=rate, num_particles=particles, key=_key(seed), mesh=_mesh(devices))
         _write(found, out, plot, as_json=as_json)
         _keep(trained, Alarms(table.name, found.time_label, rate, [track.record() for track in found.tracks()]))
         _show(found.to_frame("series"), as_json, f"alarms at a false-alarm rate of {rate:g}")
@@ -244,6 +252,12 @@ def _key(seed: int) -> Any:
     import jax
 
     return jax.random.key(seed)
+
+
+def _mesh(devices: int | None) -> Any:
+    from fivo.devices import data_mesh
+
+    return None if devices is None else data_mesh(devices)
 
 
 def _show(series: Any, as_json: bool, about: str) -> None:

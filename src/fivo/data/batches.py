@@ -92,7 +92,9 @@ class Batches:
         return [plan[position] for position in np.argsort(generator.random_raw(len(plan)), kind="stable")]
 
 
-def evaluation_chunks(lengths: Lengths, chunk: int, padded_lengths: tuple[int, ...] | None = None) -> list[Slots]:
+def evaluation_chunks(
+    lengths: Lengths, chunk: int, padded_lengths: tuple[int, ...] | None = None, *, multiple: int = 1
+) -> list[Slots]:
     """Cut sequences into chunks that cover each exactly once.
 
     The padded lengths do not depend on `chunk`, so neither does what a sequence is padded to.
@@ -101,6 +103,7 @@ def evaluation_chunks(lengths: Lengths, chunk: int, padded_lengths: tuple[int, .
         lengths: Of the sequences.
         chunk: The most slots that a chunk may have.
         padded_lengths: The lengths to pad to, extended when a sequence is longer; chosen by default.
+        multiple: What the number of slots of a chunk must be a multiple of, rounding up.
 
     Returns:
         The chunks; those padded to one length have one shape.
@@ -118,7 +121,7 @@ def evaluation_chunks(lengths: Lengths, chunk: int, padded_lengths: tuple[int, .
         if not len(members):
             continue
         count = -(-len(members) // chunk)
-        slots = np.full((count, -(-len(members) // count)), -1)
+        slots = np.full((count, -(-len(members) // (count * multiple)) * multiple), -1)
         slots.flat[: len(members)] = members
         chunks += [Slots(indices, padded_length) for indices in slots]
     return chunks

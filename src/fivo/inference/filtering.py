@@ -6,9 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Key, PyTree
 
 from fivo.batch import Batch, Sequence, as_batch, over_sequences
+from fivo.devices.mesh import spread
 from fivo.inference.rowfilters import NUM_SAMPLES, RowFilter, Rows, row_filter
 from fivo.models import SequenceModel
 from fivo.smc import ParticleFilter, sequence_keys
@@ -22,6 +24,7 @@ def filter_rows(
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9),
     num_samples: int = NUM_SAMPLES,
     key: Key[Array, "*batch"],
+    mesh: Mesh | None = None,
 ) -> Rows:
     """Filter sequences row by row, predicting every row before it is seen.
 
@@ -32,13 +35,14 @@ def filter_rows(
         quantiles: Which quantiles to return.
         num_samples: Draws of each prediction.
         key: One random key, or one for each sequence.
+        mesh: Devices that share out the sequences, whose number must be a multiple of theirs.
 
     Returns:
         For every row its log-likelihood, prediction and surprise, and the latent state after it.
     """
     batch = as_batch(batch)
     keys = sequence_keys(key, batch.lengths.shape[0])
-    return _rows(row_filter(pf, model, quantiles=quantiles, num_samples=num_samples), batch, keys)
+    return spread(_rows, mesh, row_filter(pf, model, quantiles=quantiles, num_samples=num_samples), batch, keys)
 
 
 @eqx.filter_jit

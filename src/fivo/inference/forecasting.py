@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Key, PyTree, Shaped
 
 from fivo.batch import Batch, Sequence, as_batch, over_sequences
+from fivo.devices.mesh import spread
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
 from fivo.models import Generator, LinearGaussian, SequenceModel, check_inputs, check_streams, simulate
@@ -25,6 +27,7 @@ def forecast_rows(
     num_samples: int = 200,
     num_particles: int = 200,
     key: Key[Array, "*batch"],
+    mesh: Mesh | None = None,
 ) -> Float[np.ndarray, "sequence sample horizon dim"]:
     """Draw what follows every sequence of a batch.
 
@@ -36,6 +39,7 @@ def forecast_rows(
         num_samples: Draws for each sequence.
         num_particles: Of the filter that reads the sequences so far; a `LinearGaussian` reads them exactly.
         key: One random key, or one for each sequence.
+        mesh: Devices that share out the sequences, whose number must be a multiple of theirs.
     """
     batch = as_batch(batch)
     check_streams(model)
@@ -53,11 +57,21 @@ def forecast_rows(
         )
     future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
     keys = sequence_keys(key, count)
-    samples, alive = draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
+    samples, alive = spread(_drawn, mesh, (model, horizon, num_samples, num_particles), batch, future, keys)
     dead = ~np.asarray(alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
     return np.asarray(samples)
+
+
+def _drawn(
+    drawing: tuple[SequenceModel, int, int, int],
+    batch: Batch,
+    future: Float[Array, "batch horizon input"] | None,
+    keys: Key[Array, " batch"],
+) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
+    model, horizon, num_samples, num_particles = drawing
+    return draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
 
 
 def draw_rows(

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float
 from msgspec import UNSET
 
@@ -12,6 +13,7 @@ from fivo._building import BOUNDS, bounding_resampling, build_bound
 from fivo._scoring import nats_per_step, score, scoring_plan
 from fivo.bounds import Bound
 from fivo.data import SPLITS
+from fivo.devices.mesh import checked_mesh
 from fivo.errors import InputError
 from fivo.inference.trained import Trained
 from fivo.resampling import bound_lost, get_scheme
@@ -31,6 +33,7 @@ def evaluate(
     resampling: str | None = None,
     per_sequence: bool = False,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    mesh: Mesh | None = None,
 ) -> Score:
     """Bounds of the run's best model on a split, with standard errors over repeated evaluations.
 
@@ -46,6 +49,7 @@ def evaluate(
         resampling: FIVO's, by default the run's own.
         per_sequence: Keep the estimate for every sequence.
         progress: Called with the bound's name, the sequences done and their number.
+        mesh: Devices that share out the sequences, such as `fivo.devices.data_mesh()`; changes no estimate.
 
     Returns:
         The scores. `reported` is the paper's number: the run's own bound for models trained with FIVO (or an objective
@@ -53,7 +57,7 @@ def evaluate(
         those models. Scaled data is scored as it was scaled; its bounds also have `raw_nats_per_sequence`, of the data
         before that.
     """
-    own = run.own_bound
+    own, mesh = run.own_bound, checked_mesh(mesh)
     names = tuple(bounds)
     _check(split, particles, () if isinstance(bounds, Mapping) else names, repeats, batch_size)
     chosen = run.settings.bound
@@ -73,7 +77,7 @@ def evaluate(
     if not bounds:
         raise InputError(f"got bounds none where some of {', '.join(BOUNDS)} were expected.")
     sequences, lengths = run.dataset.split(split), run.dataset.scored_lengths(split)
-    plan = scoring_plan(sequences.lengths, particles, passes=repeats, batch_size=batch_size)
+    plan = scoring_plan(sequences.lengths, particles, passes=repeats, batch_size=batch_size, mesh=mesh)
     results: dict[str, BoundScore] = {}
     for name, bound in bounds.items():
         draws = np.zeros((repeats, len(sequences)))
@@ -83,7 +87,7 @@ def evaluate(
             def advance(done: int, name: str = name, before: int = repeat * len(sequences)) -> None:
                 progress(name, before + done, repeats * len(sequences))
 
-            draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance)
+            draws[repeat] = score(run.model, bound, sequences, plan, key=key, progress=advance, mesh=mesh)
         _check_finite(draws, name, split)
         offset = float(run.dataset.raw_data_offsets(split).mean()) if run.dataset.is_scaled else None
         results[name] = _summary(draws, lengths, offset, per_sequence)

@@ -6,11 +6,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, Key
 
 from fivo._scoring import device_batch, scoring_plan, weights_dtype
 from fivo.batch import Batch
 from fivo.data import Split
+from fivo.devices.mesh import checked_mesh, spread
 from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import forecast_rows
 from fivo.inference.rowfilters import Rows
@@ -64,12 +66,17 @@ class SeriesModel:
         num_particles: Of its filters.
         key: A random key.
         watch: Told of progress.
+        mesh: Devices that share out the series when they are scored, filtered or forecast; changes no number.
     """
 
     model: SequenceModel
     num_particles: int = 200
     key: Key[Array, ""] = field(default_factory=lambda: jax.random.key(0))
     watch: Watch = field(default_factory=_Silent)
+    mesh: Mesh | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mesh", checked_mesh(self.mesh))
 
     def log_increments(self, split: Split, repeats: int) -> Float[np.ndarray, "repeat row"]:
         """log p̂(x_t | x_<t) of every row by independent filters; once where the model knows it exactly."""
@@ -81,7 +88,8 @@ class SeriesModel:
             found = []
             for repeat in range(repeats):
                 own = jax.vmap(lambda key, n=repeat: jax.random.fold_in(key, n))(keys)
-                found.append(np.asarray(pf(self.model, batch, key=own).log_increments, np.float64))
+                made = spread(_log_increments, self.mesh, (pf, self.model), batch, own)
+                found.append(np.asarray(made, np.float64))
             return (np.stack(found, axis=-1),)
 
         return self.each(split, "scoring", increments)[0].T
@@ -91,7 +99,7 @@ class SeriesModel:
         pf = ParticleFilter(self.num_particles, "systematic")
 
         def rows(batch: Batch, keys: Keys) -> Parts:
-            found = filter_rows(pf, self.model, batch, quantiles=tuple(quantiles), key=keys)
+            found = filter_rows(pf, self.model, batch, quantiles=tuple(quantiles), key=keys, mesh=self.mesh)
             return tuple(np.asarray(leaf, np.float64) for leaf in found)
 
         return Rows(*self.each(split, "filtering", rows))  # pyright: ignore[reportArgumentType]
@@ -144,6 +152,7 @@ class SeriesModel:
                 num_samples=num_samples,
                 num_particles=self.num_particles,
                 key=keys,
+                mesh=self.mesh,
             )
             for slot, index in enumerate(indices):
                 if index >= 0:
@@ -166,7 +175,7 @@ class SeriesModel:
         keys = jax.random.split(self.key, len(lengths))
         done, shapes = 0, set()
         self.watch(what, 0, len(lengths))
-        for indices, padded in scoring_plan(lengths, self.num_particles):
+        for indices, padded in scoring_plan(lengths, self.num_particles, mesh=self.mesh):
             # An empty slot repeats a series: sequences of no rows are refused elsewhere.
             chosen = np.where(indices < 0, indices.max(), indices)
             if (len(indices), padded) not in shapes:
@@ -175,3 +184,10 @@ class SeriesModel:
             yield device_batch(split, chosen, padded, weights_dtype(self.model)), keys[chosen], indices
             done += int((indices >= 0).sum())
             self.watch(what, done, len(lengths))
+
+
+def _log_increments(
+    pf_and_model: tuple[ParticleFilter, SequenceModel], batch: Batch, keys: Keys
+) -> Float[Array, "batch time"]:
+    pf, model = pf_and_model
+    return pf(model, batch, key=keys).log_increments

@@ -1,16 +1,18 @@
 """The particle filter: Algorithm 1 of the paper as one scan over time, over a padded batch or one frame at a time."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from fivo._fuse import scan, straight
 from fivo.batch import Batch, as_batch
+from fivo.devices.mesh import checked_mesh
 from fivo.errors import InputError
 from fivo.models import SequenceModel, has_twist, inspect_step, over_time, read_batch
 from fivo.resampling import (
@@ -18,6 +20,7 @@ from fivo.resampling import (
     Always,
     AnyScheme,
     Criterion,
+    DifferentiableScheme,
     ESSBelow,
     Never,
     check_criterion,
@@ -26,6 +29,7 @@ from fivo.resampling import (
 )
 from fivo.smc import _stream
 from fivo.smc._importance import MAX_WEIGHTS, weigh_trajectories, without_state
+from fivo.smc._over_devices import run_over_devices
 from fivo.smc._result import FilterResult, Record, checked_records, without
 from fivo.smc._rules import EVERY_PATH, Rules
 from fivo.smc._step import Particles, StepInfo, StepInputs, initial_particles, propose, resample, weigh
@@ -42,6 +46,12 @@ class ParticleFilter(eqx.Module):
         criterion: when to resample, such as `ESSBelow(0.5)`, `Always()`, `Never()` or `Every(10)`.
         twisted: weigh particles by the model's twist too, so that its targets p(z_1:t, x_1:t) r_t(z_t) look ahead; the
             estimate of p(x) stays unbiased whatever the twist. Its increments then say nothing of single frames.
+        mesh: devices that share out the particles, such as `fivo.devices.data_mesh()`, for more particles than one
+            device holds; sequences are then filtered one after the other.
+        exchange: how particles on several devices are resampled. "exact" draws all by all weights, with the ancestors
+            that one device would draw. "islands" resamples the particles of each device among themselves, by the
+            criterion, and whole devices where their weights differ: another unbiased estimate of p(x), for which
+            weights are never collected and particles seldom move.
 
     Call it with a model and sequences, or stream: `state = pf.init(model, key=key)`, then for every frame
     `state, info = pf.step(model, state, x)`, and `pf.finish(state)`.
@@ -51,9 +61,24 @@ class ParticleFilter(eqx.Module):
     resampling: str | AnyScheme = eqx.field(static=True, default="multinomial")
     criterion: Criterion = ESSBelow(0.5)
     twisted: bool = eqx.field(static=True, default=False)
+    mesh: Mesh | None = eqx.field(static=True, default=None, converter=checked_mesh)
+    exchange: Literal["exact", "islands"] = eqx.field(static=True, default="exact")
 
     def __check_init__(self) -> None:
         check_particles(self.num_particles)
+        if self.exchange not in ("exact", "islands"):
+            raise InputError(f'exchange must be "exact" or "islands", got {self.exchange!r:.60}.')
+        if self.mesh is not None and self.num_particles % self.mesh.size:
+            raise InputError(
+                f"num_particles must be a multiple of the {self.mesh.size} devices that share them, got "
+                f"{self.num_particles}."
+            )
+        if self.mesh is not None and self.twisted:
+            raise InputError("a twisted filter must have its particles on one device; leave `mesh` out.")
+        if self.mesh is not None and isinstance(get_scheme(self.resampling), DifferentiableScheme):
+            raise InputError(
+                f"resampling over devices must be by ancestors, such as 'systematic', got {self.resampling!r:.60}."
+            )
         checked_scheme(self.resampling, self.num_particles)
         check_criterion(self.criterion, self.num_particles)
 
@@ -91,6 +116,10 @@ class ParticleFilter(eqx.Module):
         """
         records, batch = checked_records(keep), as_batch(batch)
         keys = straight(sequence_keys(key, batch.lengths.shape[0]))
+        if self.mesh is not None:
+            if rules is not EVERY_PATH:
+                raise InputError("particles over devices must be run with the pathwise gradient, got another.")
+            return run_over_devices(self, model, batch, keys, records)
         return _run(self, model, batch, keys, records, rules)
 
     def init(self, model: SequenceModel, *, key: Key[Array, ""]) -> "_stream.FilterState":
@@ -100,6 +129,8 @@ class ParticleFilter(eqx.Module):
             model: a model whose proposal reads no future frames.
             key: a random key, for the whole stream.
         """
+        if self.mesh is not None:
+            raise InputError("a stream must have its particles on one device; leave `mesh` out.")
         return _stream.init(self, model, key)
 
     def step(

@@ -9,11 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import msgspec
+from jax.sharding import Mesh
 
+from fivo.devices.mesh import checked_mesh, data_mesh
+from fivo.devices.processes import AnyRequest, anybody, check_agreement, decided, leads, several
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.runs import Best, Result
 from fivo.training.events import EventWriter
+from fivo.training.following import NothingWritten
 from fivo.training.plan import Plan
 from fivo.training.run_directory import RunDirectory
 from fivo.training.session import Session
@@ -64,7 +69,12 @@ class Watchers:
 
 
 def train(
-    plan: Plan, directory: str | os.PathLike, *, override: bool = False, watchers: Watchers | None = None
+    plan: Plan,
+    directory: str | os.PathLike,
+    *,
+    override: bool = False,
+    watchers: Watchers | None = None,
+    mesh: Mesh | None = None,
 ) -> Result:
     """Train a run to its end, or continue it.
 
@@ -76,11 +86,22 @@ def train(
         directory: Where the run is kept.
         override: Continue a run whose settings were others.
         watchers: Who is told what happens.
+        mesh: Devices that share out the sequences of a step, as for `fit`. Of several processes it has all
+            devices, and process 0 alone reads and writes the directory.
     """
     watchers = Watchers() if watchers is None else watchers
-    with RunDirectory(directory) as run:
-        changed = run.check(plan.settings, plan.dataset.fingerprint, override=override)
-        session = Session(plan, run, watchers.compiling)
+    facts = {"settings": msgspec.json.encode(plan.settings, order="deterministic")}
+    check_agreement(facts | {"data": plan.dataset.fingerprint.encode()})
+    mesh = data_mesh() if mesh is None and several() else checked_mesh(mesh)
+    run = RunDirectory(directory) if leads() else NothingWritten(directory)
+    with ExitStack() as stack:
+
+        def begin() -> bool:
+            stack.enter_context(run)
+            return run.check(plan.settings, plan.dataset.fingerprint, override=override)
+
+        changed = decided(begin)
+        session = Session(plan, run, watchers.compiling, mesh)
         session.restore()
         if changed and not session.best_is_kept():
             raise InputError(
@@ -105,6 +126,7 @@ def train(
             compilations=progress.compilations,
         )
         run.write(result)
+        decided(lambda: True)  # nobody leaves before the result is there
         return result
 
 
@@ -119,7 +141,7 @@ def _train(session: Session, watchers: Watchers) -> Best:
     session.settle()
     with ExitStack() as stack:
         reports = [watchers.report]
-        if session.config.tensorboard:
+        if session.config.tensorboard and leads():
             reports.append(stack.enter_context(closing(EventWriter(run.path, session.progress.step))).write)
         _Loop(session, watchers, reports).run()
     return session.conclude()
@@ -134,6 +156,7 @@ class _Loop:
         self.window = Window(session.trainer, session.progress.unlogged)
         self.ended = False
         """Whether a callback has ended it."""
+        self.asked = AnyRequest()
 
     def run(self) -> None:
         session, config, saved = self.session, self.session.config, time.monotonic()
@@ -141,7 +164,7 @@ class _Loop:
             # No more steps were asked for than until a pause between two lines, so the last one has none yet.
             self._log(validate=True, save=True)
         while not session.finished and not self.ended:
-            if self.watchers.stop():
+            if self.asked(self.watchers.stop()):
                 session.pause(self.window, time.monotonic() - self.started)
                 raise Stopped
             self.window.metrics.append(session.advance())
@@ -170,7 +193,8 @@ class _Loop:
         session.run.append_metrics(row)
         event = Event(step, row, session)
         answers = [callback(event) for callback in self.watchers.callbacks]
-        self.ended = True in answers or step == session.last_step
+        stopped = anybody(True in answers) if answers else False
+        self.ended = stopped or step == session.last_step
         session.note(ended=session.config.steps if self.ended else 0)
         if save or self.ended:
             session.save()

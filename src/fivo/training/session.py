@@ -7,11 +7,15 @@ from typing import Any
 
 import jax
 import msgspec
+import numpy as np
+from jax.sharding import Mesh
 
 from fivo import serialization
 from fivo._scoring import device_batch, nats_per_step, score, scoring_plan, weights_dtype
 from fivo.batch import Batch
 from fivo.data import Batches, Dataset
+from fivo.devices.mesh import check_divides, replicated
+from fivo.devices.processes import decided, from_leader, several
 from fivo.errors import InputError
 from fivo.files import DamagedError
 from fivo.runs import Best, Progress
@@ -32,8 +36,14 @@ logger = logging.getLogger(__name__)
 class Session:
     """A pure function of plan and step: the batches and keys of a step depend on nothing that came before."""
 
-    def __init__(self, plan: Plan, run: RunDirectory, compiling: Callable[[str], None] = lambda what: None) -> None:
-        self.plan, self.run, self.compiling = plan, run, compiling
+    def __init__(
+        self,
+        plan: Plan,
+        run: RunDirectory,
+        compiling: Callable[[str], None] = lambda what: None,
+        mesh: Mesh | None = None,
+    ) -> None:
+        self.plan, self.run, self.compiling, self.mesh = plan, run, compiling, mesh
         self.config, self.dataset = plan.settings.training, plan.dataset
         _, self.key, self.validation_key = run_keys(plan.settings)
         self.trainer = Trainer(
@@ -43,6 +53,7 @@ class Session:
             average=self.config.average,
             updates=plan.updates,
             compiling=lambda: compiling("a training step"),
+            mesh=mesh,
         )
         self.state = self.trainer.start()
         self.progress = Progress()
@@ -50,9 +61,10 @@ class Session:
         self.last_step: int | None = None
         """Where a callback ended the run that this one repeats."""
         self.batches = micro_batches(plan.settings, plan.dataset)
+        check_divides(mesh, self.batches.batch_size, "batch_size")
         self.dtype = weights_dtype(plan.model)
         particles = validation_particles(plan.settings)
-        self.validation_plan = scoring_plan(plan.dataset.lengths("valid"), particles, passes=PASSES)
+        self.validation_plan = scoring_plan(plan.dataset.lengths("valid"), particles, passes=PASSES, mesh=mesh)
 
     def advance(self) -> Metrics:
         """One optimizer step."""
@@ -68,7 +80,8 @@ class Session:
         """The micro-batches of a step."""
         per_step = self.plan.settings.sequences_per_step // self.batches.batch_size
         chosen = (self.batches[step * per_step + i] for i in range(per_step))
-        return [device_batch(self.dataset.splits["train"], indices, length, self.dtype) for indices, length in chosen]
+        split = self.dataset.splits["train"]
+        return [device_batch(split, indices, length, self.dtype, self.mesh) for indices, length in chosen]
 
     def validate(self) -> float:
         """The run's own bound on the validation split, noted if it is the best so far."""
@@ -83,6 +96,7 @@ class Session:
             self.dataset.splits["valid"],
             self.validation_plan,
             key=self.validation_key,
+            mesh=self.mesh,
         )
         value = nats_per_step(values, self.dataset.scored_lengths("valid"))
         if not math.isfinite(value):
@@ -121,7 +135,17 @@ class Session:
             self.save()
 
     def restore(self) -> None:
-        """Go on from the latest good checkpoint, if there is one."""
+        """Go on from the latest good checkpoint, if there is one; all processes from that of process 0."""
+        decided(self._read)
+        if several():
+            mine = serialization.to_arrays(self.state)
+            told = from_leader(lambda: b"".join(array.tobytes() for array in mine.values()))
+            self.state = replicated(self.mesh, serialization.from_arrays(_like(mine, told), self.state, self.run.path))
+            progress = from_leader(lambda: msgspec.json.encode(self.progress))
+            self.progress = msgspec.json.decode(progress, type=Progress)
+            self.saved_step = self.progress.step
+
+    def _read(self) -> None:
         found = self.run.read_latest()
         if found is None:
             return
@@ -130,7 +154,7 @@ class Session:
                 f"{str(self.run.path)!r} has trained {found.progress.step} steps where {self.config.steps} were asked "
                 "for; ask for at least as many, or choose another --out."
             )
-        self.state = serialization.from_arrays(found.arrays, self.state, found.path)
+        self.state = replicated(self.mesh, serialization.from_arrays(found.arrays, self.state, found.path))
         self.progress = found.progress
         self.saved_step = self.progress.step
 
@@ -142,12 +166,15 @@ class Session:
 
     def best_is_kept(self) -> bool:
         """Whether the best checkpoint is there and good; that of another run is refused."""
-        if self.progress.best is None:
-            return True
-        try:
-            return self.run.best.exists() and self.run.read_best()[1] == self.progress.best
-        except DamagedError:
-            return False
+        best = self.progress.best
+
+        def kept() -> bool:
+            try:
+                return self.run.best.exists() and self.run.read_best()[1] == best
+            except DamagedError:
+                return False
+
+        return best is None or decided(kept)
 
     def conclude(self) -> Best:
         """The best step of a run that has ended."""
@@ -164,14 +191,18 @@ class Session:
         The old checkpoints stay until new ones take their place: killed before that, the next start comes here again.
         """
         where = f"{str(self.run.best)!r}, of step {self.progress.best_step},"
-        changed_at = self.run.identity().changed_at
-        if changed_at:
-            raise InputError(
-                f"{where} is lost or damaged and cannot be trained again, as settings were changed with --override at "
-                f"step {changed_at[0]}; restore it from a copy, or train in another --out."
-            )
+
+        def check() -> None:
+            changed_at = self.run.identity().changed_at
+            if changed_at:
+                raise InputError(
+                    f"{where} is lost or damaged and cannot be trained again, as settings were changed with --override "
+                    f"at step {changed_at[0]}; restore it from a copy, or train in another --out."
+                )
+
+        decided(check)
         logger.warning("%s is lost or damaged; the run is trained again from the beginning, to the same bits.", where)
-        session = Session(self.plan, self.run, self.compiling)
+        session = Session(self.plan, self.run, self.compiling, self.mesh)
         session.last_step = self.progress.step if self.progress.ended else None
         return session
 
@@ -209,3 +240,13 @@ def micro_batches(settings: Settings, dataset: Dataset) -> Batches:
             if candidate.waste(epochs=4) < MAX_WASTE:
                 return candidate
     return Batches(lengths, smallest, seed)
+
+
+def _like(arrays: dict[str, np.ndarray], content: bytes) -> dict[str, np.ndarray]:
+    """Arrays of the same names, shapes and types, from their bytes one after the other."""
+    ends = np.cumsum([array.nbytes for array in arrays.values()])
+    parts = (content[end - array.nbytes : end] for end, array in zip(ends, arrays.values(), strict=True))
+    return {
+        name: np.frombuffer(part, array.dtype).reshape(array.shape)
+        for part, (name, array) in zip(parts, arrays.items(), strict=True)
+    }

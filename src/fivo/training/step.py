@@ -8,11 +8,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from fivo._scoring import compiler_options, evidence_of
 from fivo.batch import Batch
 from fivo.bounds import Bound, BoundInfo, BoundResult, learned
+from fivo.devices.mesh import replicated
 from fivo.errors import InputError
 from fivo.models import SequenceModel
 from fivo.training.groups import (
@@ -28,6 +31,7 @@ from fivo.training.groups import (
     with_parameters,
 )
 from fivo.training.optimizer import Optimizer
+from fivo.training.sharing import shared_gradient
 
 Metrics = dict[str, Float[Array, ""]]
 """Averages over the sequences of a step, in nats per timestep where they are nats."""
@@ -47,6 +51,9 @@ class Trainer:
         average: Decay of the moving average of the parameters; 0 keeps none.
         updates: Further losses.
         compiling: Called before a program is compiled for a new shape of batch.
+        mesh: Devices that share out the sequences of a step, which then must come over them; the state is on each.
+            Given the keys, estimates and gradients are those of one device; a bound of your own is given one key per
+            device, and draws other numbers on other numbers of devices.
     """
 
     def __init__(
@@ -58,10 +65,11 @@ class Trainer:
         average: float = 0.0,
         updates: Sequence[Update] = (),
         compiling: Callable[[], None] = lambda: None,
+        mesh: Mesh | None = None,
     ) -> None:
         self.template, self.bound, self.optimizer = model, bound, optimizer
         self.average_decay, self.updates = average, tuple(updates)
-        self.compiling = compiling
+        self.compiling, self.mesh = compiling, mesh
         self.compilations = 0
         """Batch shapes that a gradient was compiled for."""
         self.compiling_seconds = 0.0
@@ -69,10 +77,11 @@ class Trainer:
         self._masks = {update.name: update.mask(trainable(model)) for update in self.updates}
         if len(self._masks) < len(self.updates):
             raise InputError("every update must have a name of its own.")
-        options = compiler_options()
-        self._whole_step = jax.jit(self._step, donate_argnums=0, compiler_options=options)
-        self._accumulate = jax.jit(self._add_gradient, donate_argnums=1, compiler_options=options)
-        self._update = jax.jit(self._apply, donate_argnums=0, compiler_options=options)
+        self._placed: dict[str, Any] = {} if mesh is None else {"out_shardings": NamedSharding(mesh, P())}
+        options = {"compiler_options": compiler_options(), **self._placed}
+        self._whole_step = jax.jit(self._step, donate_argnums=0, **options)
+        self._accumulate = jax.jit(self._add_gradient, donate_argnums=1, **options)
+        self._update = jax.jit(self._apply, donate_argnums=0, **options)
         self._nothing: Callable[[], Outcome] | None = None
 
     def start(self) -> TrainState:
@@ -88,7 +97,7 @@ class Trainer:
         optimizers[MAIN] = self.optimizer.rule.init(groups[MAIN])
         memory = jax.tree.map(strong_copy, remembered_of(self.bound))
         average = Average(jnp.zeros(()), jax.tree.map(jnp.copy, whole)) if self.average_decay else None
-        return TrainState(groups, optimizers, memory, average)
+        return replicated(self.mesh, TrainState(groups, optimizers, memory, average))
 
     def parameters(self, state: TrainState) -> PyTree:
         """The model's parameters as trained so far: their average, where one is kept."""
@@ -133,7 +142,9 @@ class Trainer:
             known = self.compilations
             shapes = jax.eval_shape(self._gradient, (state.parameters, state.memory), batch, key)
             self.compilations = known
-            self._nothing = jax.jit(lambda: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
+            self._nothing = jax.jit(
+                lambda: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes), **self._placed
+            )
         return self._nothing()
 
     def _gradient(self, now: tuple[PyTree, PyTree], batch: Batch, key: Key[Array, ""]) -> "Outcome":
@@ -141,15 +152,26 @@ class Trainer:
         groups, memory = now
         others = {name: group for name, group in groups.items() if name != MAIN}
 
-        def loss(main: PyTree) -> tuple[Float[Array, ""], tuple[Metrics, PyTree]]:
+        def estimate(main: PyTree, rest: tuple[PyTree, PyTree], batch: Batch, key: Key[Array, "*batch"]) -> Any:
+            others, memory = rest
             model = with_parameters(self.template, whole_model({**others, MAIN: main}))
-            bound = eqx.combine(main["bound"], memory, self.bound)
-            result = bound(model, batch, key=key)
-            following = remembered_of(learned(bound, result, batch) if isinstance(result, BoundResult) else bound)
-            return -jnp.mean(evidence_of(result) / batch.lengths), (summarise(result, batch), following)
+            return eqx.combine(main["bound"], memory, self.bound)(model, batch, key=key)
 
-        gradient, (metrics, following) = jax.grad(loss, has_aux=True)(groups[MAIN])
-        return Outcome(gradient, metrics, following)
+        def following(main: PyTree, result: Any) -> PyTree:
+            bound = eqx.combine(main["bound"], memory, self.bound)
+            return remembered_of(learned(bound, result, batch) if isinstance(result, BoundResult) else bound)
+
+        def loss(main: PyTree) -> tuple[Float[Array, ""], tuple[Metrics, PyTree]]:
+            result = estimate(main, (others, memory), batch, key)
+            remembered = following(main, result)
+            return -jnp.mean(evidence_of(result) / batch.lengths), (summarise(result, batch), remembered)
+
+        main = groups[MAIN]
+        if self.mesh is not None:
+            gradient, result = shared_gradient(self.mesh, self.bound, estimate, main, (others, memory), batch, key)
+            return Outcome(gradient, summarise(result, batch), following(main, result))
+        gradient, (metrics, remembered) = jax.grad(loss, has_aux=True)(main)
+        return Outcome(gradient, metrics, remembered)
 
     def _step(
         self, state: TrainState, batch: Batch, key: Key[Array, ""], rate: Float[Array, ""]
@@ -193,6 +215,8 @@ class Trainer:
         key: Key[Array, ""],
     ) -> Float[Array, ""]:
         """Take an update's steps, in place; returns the last loss."""
+        if self.mesh is not None:  # every device takes the same steps, on all sequences
+            batch = jax.lax.with_sharding_constraint(batch, NamedSharding(self.mesh, P()))
         value = jnp.zeros(())
         for repeat in range(update.repeats):
             data_key, loss_key = jax.random.split(jax.random.fold_in(key, repeat))
