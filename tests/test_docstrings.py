@@ -32,6 +32,9 @@ def public(room: str) -> Iterator[tuple[str, Any]]:
         if inspect.isclass(thing):
             for own, value in vars(thing).items():
                 method = getattr(value, "__func__", value)  # of a class method
+                field = own in getattr(thing, "__annotations__", {})  # a function as its default is no method
+                if field:
+                    continue
                 if inspect.isfunction(inspect.unwrap(method)) and (own == "__call__" or not own.startswith("_")):
                     yield f"{name}.{own}", getattr(thing, own)
                 elif isinstance(value, property) and not own.startswith("_"):

@@ -40,12 +40,15 @@ class Run(inference.Trained):
     """
 
     directory: RunDirectory
+    """Its files."""
     settings: Settings
+    """What it was trained with."""
     data: Dataset | None
     """The dataset, unless the run is of a table that is not here."""
     template: SequenceModel | None = field(default=None, repr=False)
     """The untrained model, where it is one of the user's own."""
     bound_template: Bound | None = field(default=None, repr=False)
+    """The untrained objective, where it is one of the user's own and was given."""
     _temporary: Any = field(default=None, repr=False)
     """Holds the directory of a run that is not kept; it is removed with the run."""
 
@@ -102,6 +105,9 @@ class Run(inference.Trained):
             rate: A false-alarm rate: rows then have p-values and alarms, calibrated on the run's held-out data.
             state: What `RowStream.save` or `to_bytes` saved, to go on from there.
             options: As for `fivo.inference.RowStream`.
+
+        Returns:
+            The stream, to be called with one row after the other.
         """
         if self.table is None:
             raise InputError(
@@ -186,7 +192,14 @@ class Run(inference.Trained):
         return name_of(bound), bound
 
     def diagnose(self, **options: Any) -> Diagnosis:
-        """How tight the bound is, and what limits it; options as for `fivo.inference.diagnose`."""
+        """Find out how tight the bound is, and what limits it.
+
+        Args:
+            options: As for `fivo.inference.diagnose`.
+
+        Returns:
+            The diagnosis.
+        """
         return inference.diagnose(self, **options)
 
     def backtest(self, *, fit_companion: Any = None, **options: Any) -> Backtest:
@@ -281,6 +294,9 @@ def open_run(
         bound: For a run trained with an objective of your own, that objective, if `evaluate` is to score it too.
         data_dir: Where to look for datasets first.
         dataset: The data, for a run that was given its data as an object. It must be the data of the run.
+
+    Returns:
+        The run.
     """
     files = RunDirectory(directory)
     settings = files.config()

@@ -123,11 +123,14 @@ class ParticleFilter(eqx.Module):
         return _run(self, model, batch, keys, records, rules)
 
     def init(self, model: SequenceModel, *, key: Key[Array, ""]) -> "_stream.FilterState":
-        """A stream that has seen nothing yet.
+        """Start a stream.
 
         Args:
             model: a model whose proposal reads no future frames.
             key: a random key, for the whole stream.
+
+        Returns:
+            The state before the first frame.
         """
         if self.mesh is not None:
             raise InputError("a stream must have its particles on one device; leave `mesh` out.")
@@ -157,12 +160,23 @@ class ParticleFilter(eqx.Module):
         return _stream.step(self, model, state, x, mask, inputs)
 
     def finish(self, state: "_stream.FilterState") -> "_stream.StreamResult":
-        """The evidence estimate and the final particles of a stream."""
+        """End a stream.
+
+        Args:
+            state: from the last `step`.
+
+        Returns:
+            The evidence estimate and the final particles.
+        """
         return _stream.finish(state)
 
 
 def check_filter(pf: object) -> None:
-    """Refuse what is no filter, such as a model given in its place."""
+    """Refuse anything that is not a filter, such as a model given in its place.
+
+    Args:
+        pf: what was given for a filter.
+    """
     if not isinstance(pf, ParticleFilter):
         raise InputError(f"the filter must be a ParticleFilter, got {type(pf).__name__}.")
     if type(pf) is not ParticleFilter:
@@ -184,13 +198,26 @@ def check_twist(pf: ParticleFilter, model: SequenceModel) -> None:
 
 
 def check_particles(num_particles: int, name: str = "num_particles") -> None:
-    """Refuse anything but a positive whole number."""
+    """Refuse anything but a positive whole number.
+
+    Args:
+        num_particles: N.
+        name: what the message calls it.
+    """
     if not isinstance(num_particles, int) or isinstance(num_particles, bool) or num_particles < 1:
         raise InputError(f"{name} must be a positive integer, got {num_particles!r:.60}.")
 
 
 def sequence_keys(key: Key[Array, "*batch"], num_sequences: Any) -> Key[Array, " sequence"]:
-    """One key per sequence, from one key or from as many; their number may be a symbol, as in exports."""
+    """One key per sequence, from one key or from as many.
+
+    Args:
+        key: one random key, or one for each sequence.
+        num_sequences: how many sequences there are; a symbol in exports.
+
+    Returns:
+        The keys [sequence].
+    """
     kind = getattr(key, "dtype", None)
     if kind == jnp.uint32:
         key = jax.random.wrap_key_data(key)

@@ -21,7 +21,13 @@ LogDensity = Callable[[PyTree], Float[Array, ""]]
 
 
 class Moved(NamedTuple):
-    """Where a kernel went, what the weight has to be multiplied with for it (in logs), and whether it moved."""
+    """Where a kernel went.
+
+    Args:
+        latents: z afterwards.
+        log_correction: what is added to the log-weight for it.
+        accepted: whether it moved.
+    """
 
     latents: PyTree
     log_correction: Float[Array, ""]

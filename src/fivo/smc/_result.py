@@ -32,7 +32,9 @@ class FilterResult(eqx.Module):
     kl: Float[Array, "batch time"]
     """The average of log q_t - log p_t over the particles."""
     log_weights: Float[Array, "batch time particle"] | None
+    """Normalised log-weights before resampling."""
     ancestors: Int[Array, "batch time particle"] | None
+    """`ancestors[t, i]` is the particle of step t that particle i of step t + 1 continues."""
     latents: PyTree
     """z_t of every particle, [batch, time, particle, ...]."""
     particles: Particles
@@ -46,7 +48,16 @@ class FilterResult(eqx.Module):
 
     @classmethod
     def of(cls, particles: Particles, info: StepInfo, *, discrete: bool = False) -> "FilterResult":
-        """The result of a run's final particles and its steps, [batch, time, ...]."""
+        """The result of a run.
+
+        Args:
+            particles: the final particles.
+            info: what happened in its steps [batch, time, ...].
+            discrete: whether any part of the latents is discrete.
+
+        Returns:
+            The result.
+        """
         return cls(
             log_increments=info.log_increment,
             ess=info.ess,
@@ -80,12 +91,23 @@ class FilterResult(eqx.Module):
         return normalize(jnp.where(jnp.isneginf(log_weights), -jnp.inf, log_weights - self.log_twists))[0]
 
     def record(self, name: Record) -> PyTree:
-        """A per-particle record; raises `InputError` if it was not kept."""
+        """Look up a per-particle record; raises `InputError` if it was not kept.
+
+        Args:
+            name: "log_weights", "ancestors" or "latents".
+
+        Returns:
+            The record [batch, time, particle, ...].
+        """
         self.require(name)
         return getattr(self, name)
 
     def require(self, *names: Record) -> None:
-        """Refuse, with `InputError`, to go on without these per-particle records."""
+        """Refuse, with `InputError`, to go on without these per-particle records.
+
+        Args:
+            names: "log_weights", "ancestors" or "latents".
+        """
         absent = [name for name in names if getattr(self, name) is None]
         if absent:
             keep = ", ".join(f'"{name}"' for name in names)

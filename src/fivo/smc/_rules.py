@@ -13,8 +13,15 @@ from fivo.resampling import AnyScheme
 
 
 class Proposed(NamedTuple):
-    """A particle extended by one step: z_t, log g_t(x_t | z_t), log p_t(z_t) - log q_t(z_t), h_{t+1}, where a gradient
-    asks for it log q_t(z_t), and log r_t of a twisted filter, whose log g_t comes with log r_t - log r_{t-1}.
+    """A particle extended by one step.
+
+    Args:
+        latent: z_t.
+        log_likelihood: log g_t(x_t | z_t); in a twisted filter with log r_t - log r_{t-1} added.
+        log_ratio: log p_t(z_t) - log q_t(z_t).
+        state: h_{t+1}.
+        log_proposal: log q_t(z_t), where a gradient asks for it.
+        log_twist: log r_t of a twisted filter.
     """
 
     latent: PyTree
@@ -35,7 +42,14 @@ class Rules(eqx.Module):
     """Numbers that the steps hand to `propose`, one for each particle."""
 
     def begin(self, state: PyTree) -> PyTree:
-        """What a particle carries in place of h_1."""
+        """What a particle carries in place of h_1.
+
+        Args:
+            state: h_1.
+
+        Returns:
+            What it carries.
+        """
         return state
 
     def propose(
@@ -47,7 +61,19 @@ class Rules(eqx.Module):
         weight: Float[Array, ""] | None,
         first: bool,
     ) -> Proposed:
-        """One particle extended by one step."""
+        """Extend one particle by one step.
+
+        Args:
+            model: the model.
+            key: a random key.
+            state: what the particle carries.
+            frame: what the step reads of the sequence.
+            weight: what `weights` has for the particle; None without them.
+            first: whether this is the first step of a model that has an `initial_prior`.
+
+        Returns:
+            The extended particle.
+        """
         dtype = weight_dtype(model)
         made = extend(model, state, frame, lambda q: sample(q, key, dtype), first=first)
         if made.proposal is made.prior:
@@ -57,11 +83,26 @@ class Rules(eqx.Module):
         return Proposed(made.latent, made.log_likelihood, log_ratio, made.state)
 
     def resume(self, resampled: Bool[Array, ""], state: PyTree) -> PyTree:
-        """What a particle carries on with after a step, its resampling done."""
+        """What a particle carries on with after a step, its resampling done.
+
+        Args:
+            resampled: whether particles were resampled.
+            state: what the particle carries.
+
+        Returns:
+            What it carries on with.
+        """
         return state
 
     def scheme(self, scheme: AnyScheme) -> AnyScheme:
-        """How ancestors are drawn, given the filter's own scheme."""
+        """How ancestors are drawn.
+
+        Args:
+            scheme: the filter's own scheme.
+
+        Returns:
+            The scheme to use.
+        """
         return scheme
 
 

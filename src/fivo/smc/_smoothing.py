@@ -49,6 +49,9 @@ def fixed_lag(model: SequenceModel, batch: Any, result: FilterResult, *, lag: in
         batch: the sequences that were filtered.
         result: of a filter that kept "log_weights", "ancestors" and "latents".
         lag: over how many steps ancestors are traced back; early steps keep their diversity.
+
+    Returns:
+        The estimate [batch, time, ...].
     """
     batch = as_batch(batch)
     _check(model, result)

@@ -16,7 +16,12 @@ from fivo.weights import effective_sample_size, normalize
 
 
 class Particles(eqx.Module):
-    """What the next step needs: the states h_{t+1} and their normalised log-weights."""
+    """What the next step needs of the particles.
+
+    Args:
+        state: their states h_{t+1} [..., particle, ...].
+        log_weights: their normalised log-weights [..., particle].
+    """
 
     state: PyTree
     log_weights: Float[Array, "*batch particle"]
@@ -37,8 +42,16 @@ class StepInputs(NamedTuple):
 class StepInfo(eqx.Module):
     """What a person may want to see of a step; weights, ancestors and latents are those before resampling acts.
 
-    `ancestors[i]` is the particle of this step that particle i of the next one continues. `kl` is the average of
-    log q_t - log p_t over the particles.
+    Args:
+        log_increment: log p̂_t.
+        ess: the effective sample size.
+        resampled: whether particles were resampled after the step.
+        kl: the average of log q_t - log p_t over the particles.
+        log_weights: normalised log-weights [..., particle].
+        ancestors: the particle of this step that each particle of the next one continues [..., particle].
+        latents: z_t of every particle [..., particle, ...].
+        log_proposal: log q_t(z_t) [..., particle], where a gradient asks for it.
+        log_twist: log r_t(z_t) [..., particle] of a twisted filter.
     """
 
     log_increment: Float[Array, "*steps"]
@@ -63,6 +76,9 @@ def initial_particles(
         num_particles: N.
         rules: what derivatives follow.
         twisted: whether they carry a twist; r_0 = 1.
+
+    Returns:
+        The particles.
     """
     start = start_state(model, context)
     if twisted:
@@ -147,5 +163,14 @@ def uniform_weights(num_particles: int, dtype: jnp.dtype) -> Float[Array, " part
 
 
 def select(flag: Bool[Array, ""], new: PyTree, old: PyTree) -> PyTree:
-    """`new` where the flag is set, else `old`."""
+    """Choose one of two pytrees.
+
+    Args:
+        flag: a boolean scalar.
+        new: what is chosen if the flag is set.
+        old: what is chosen otherwise.
+
+    Returns:
+        The chosen one, without multiplying by zero.
+    """
     return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)

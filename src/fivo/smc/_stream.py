@@ -22,17 +22,26 @@ class FilterState(eqx.Module):
     """Everything that a filter knows between two frames."""
 
     particles: Particles
+    """The particles after the last frame."""
     log_evidence: Float[Array, ""]
     """log p̂ of the frames so far."""
     step: Int[Array, ""]
     """How many frames there were."""
     key: Key[Array, ""]
+    """The random key of the stream."""
     memory: PyTree
     """The model's own, of the frames so far."""
 
 
 class StreamResult(eqx.Module):
-    """The outcome of a finished stream."""
+    """The outcome of a finished stream.
+
+    Args:
+        log_evidence: log p̂ of all frames.
+        alive: whether any particle is.
+        num_steps: how many frames there were.
+        particles: the final particles.
+    """
 
     log_evidence: Float[Array, ""]
     alive: Bool[Array, ""]

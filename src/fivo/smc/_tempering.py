@@ -23,7 +23,14 @@ from fivo.smc._result import FilterResult, Record
 
 
 class Position(NamedTuple):
-    """A trajectory z at some temperature, log p(x, z) - log q(z | x), and how its kernel moved."""
+    """A trajectory at some temperature.
+
+    Args:
+        latents: z.
+        log_ratio: log p(x, z) - log q(z | x).
+        log_correction: what its kernel adds to the log-weight.
+        accepted: whether its kernel moved.
+    """
 
     latents: PyTree
     log_ratio: Float[Array, "*batch"]
@@ -32,7 +39,13 @@ class Position(NamedTuple):
 
 
 class Tempered(SequenceModel):
-    """Temperatures as time; a frame is (which sequence of the readings, β_i, β_{i+1}), known before it is seen."""
+    """Temperatures as time; a frame is (which sequence of the readings, β_i, β_{i+1}), known before it is seen.
+
+    Args:
+        model: the model whose posterior is approached.
+        readings: its sequences.
+        kernel: how trajectories move at each temperature.
+    """
 
     model: SequenceModel
     readings: Reading
@@ -42,12 +55,27 @@ class Tempered(SequenceModel):
         return sequence.observations, None, None
 
     def initial_state(self, context):  # noqa: ANN001
-        """Something of the shape of z: the first draw, from q, does not look at it."""
+        """Something of the shape of z: the first draw, from q, does not look at it.
+
+        Args:
+            context: the first frame.
+
+        Returns:
+            Zeros shaped like z.
+        """
         shapes = jax.eval_shape(lambda: draw(self.model, self._reading(context), key=jax.random.key(0)))
         return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
     def initial_prior(self, state, context):  # noqa: ANN001
-        """q, at the first temperature."""
+        """q, at the first temperature.
+
+        Args:
+            state: not used.
+            context: the first frame.
+
+        Returns:
+            The distribution of the first trajectory.
+        """
         reading = self._reading(context)
 
         def start(key: Key[Array, ""]) -> Position:
@@ -58,7 +86,15 @@ class Tempered(SequenceModel):
         return Transition(start)
 
     def prior(self, state, context):  # noqa: ANN001
-        """The kernel whose stationary density is γ_β."""
+        """The kernel whose stationary density is γ_β.
+
+        Args:
+            state: the trajectory.
+            context: the frame.
+
+        Returns:
+            The distribution of the next trajectory.
+        """
         beta, reading = context[1], self._reading(context)
 
         def log_target(latents: PyTree) -> Float[Array, ""]:

@@ -14,6 +14,9 @@ def lineages(ancestors: Int[Array, "batch time particle"]) -> Int[Array, "batch 
 
     Args:
         ancestors: a filter's record of that name.
+
+    Returns:
+        The indices [batch, time, particle].
     """
 
     def one(ancestors: Int[Array, "time particle"]) -> Int[Array, "time particle"]:
@@ -33,6 +36,9 @@ def trajectories(result: FilterResult) -> PyTree:
 
     Args:
         result: of a filter that kept "ancestors" and "latents".
+
+    Returns:
+        The trajectories [batch, time, particle, ...].
     """
     result.require("ancestors", "latents")
     return _traced(result, lineages(result.record("ancestors")))
@@ -44,6 +50,9 @@ def draw_trajectory(result: FilterResult, *, key: Key[Array, "*batch"]) -> PyTre
     Args:
         result: of a filter that kept "log_weights", "ancestors" and "latents".
         key: one random key, or one for each sequence.
+
+    Returns:
+        The trajectories [batch, time, ...].
     """
     result.require("log_weights", "ancestors", "latents")
     log_weights, ancestors = result.record("log_weights"), result.record("ancestors")
@@ -58,6 +67,9 @@ def filtered_mean(result: FilterResult) -> PyTree:
 
     Args:
         result: of a filter that kept "log_weights" and "latents".
+
+    Returns:
+        The estimate [batch, time, ...].
     """
     result.require("log_weights", "latents")
     weights: Float[Array, "batch time particle"] = jnp.exp(result.filter_weights)

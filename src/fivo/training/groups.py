@@ -49,7 +49,14 @@ class Update:
             raise InputError(f"an update's repeats must be at least 1, got {self.repeats}.")
 
     def mask(self, model: SequenceModel) -> PyTree:
-        """True at the parameters that it trains."""
+        """Which parameters the update trains.
+
+        Args:
+            model: The model, or its trained part.
+
+        Returns:
+            A tree like the model's, true at those parameters.
+        """
         nowhere = jax.tree.map(lambda _: False, model)
         return eqx.tree_at(self.where, nowhere, replace_fn=lambda part: jax.tree.map(lambda _: True, part))
 

@@ -20,6 +20,12 @@ def digest(thing: object) -> str:
 
     Two objects of equal structure, shapes, types and values have the same one, in any process. Of functions it sees
     their qualified names, and what `functools.partial` gives them: what a closure holds is invisible to it.
+
+    Args:
+        thing: The object.
+
+    Returns:
+        Hexadecimal digits.
     """
     seen = hashlib.sha256()
     for part in _parts(thing, ""):
@@ -28,7 +34,14 @@ def digest(thing: object) -> str:
 
 
 def name_of(thing: object) -> str:
-    """What to call an object of a user's: the name of a function, or of a class."""
+    """What to call an object of a user's.
+
+    Args:
+        thing: The object.
+
+    Returns:
+        The name of a function, or of a class.
+    """
     named = thing if hasattr(thing, "__qualname__") else type(thing)
     return str(getattr(named, "__qualname__", named)).replace("<locals>.", "")
 

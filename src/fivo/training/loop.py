@@ -37,6 +37,7 @@ class Event:
     """What a callback is told at every line of metrics."""
 
     step: int
+    """How many steps were taken."""
     metrics: dict[str, Any]
     """The line: the bound and what else was measured, with `validation` where the run was validated."""
     _session: Session = field(repr=False)
@@ -59,6 +60,7 @@ class Watchers:
     """Who is told what happens while a run trains, and who may end it."""
 
     report: Report = lambda row: None
+    """Told every line of metrics."""
     compiling: Callable[[str], None] = lambda what: None
     """Told before something is compiled, which may take a while."""
     probe: Probe | None = None
@@ -66,6 +68,7 @@ class Watchers:
     stop: Callable[[], bool] = lambda: False
     """Asked before every step: once it says yes, a checkpoint is saved and `Stopped` raised."""
     callbacks: Sequence[Callback] = ()
+    """Called with an `Event` at every line of metrics; one that returns True ends training."""
 
 
 def train(
@@ -88,6 +91,9 @@ def train(
         watchers: Who is told what happens.
         mesh: Devices that share out the sequences of a step, as for `fit`. Of several processes it has all
             devices, and process 0 alone reads and writes the directory.
+
+    Returns:
+        What training ended with.
     """
     watchers = Watchers() if watchers is None else watchers
     facts = {"settings": msgspec.json.encode(plan.settings, order="deterministic")}

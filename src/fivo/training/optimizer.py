@@ -19,6 +19,7 @@ class Optimizer(NamedTuple):
     """How parameters follow a gradient."""
 
     rule: optax.GradientTransformationExtraArgs
+    """The optax transformation."""
     learning_rate: Callable[[int], float] = lambda step: 0.0
     """The rate of a step, counted from 0, which the rule is given as `learning_rate`. It is an argument of the compiled
     programs and no constant in them: runs of other rates find them compiled. Rules that bring their own ignore it."""
@@ -30,6 +31,9 @@ def adam(settings: Adam, steps: int) -> Optimizer:
     Args:
         settings: The `[optimizer]` section of a run.
         steps: Length of the run, over which a cosine goes down to zero.
+
+    Returns:
+        The optimizer.
     """
     scaling = optax.scale_by_adam()
 
@@ -56,7 +60,14 @@ def adam(settings: Adam, steps: int) -> Optimizer:
 
 
 def own_optimizer(rule: Any) -> Optimizer:
-    """A user's optax transformation."""
+    """Take a user's optax transformation.
+
+    Args:
+        rule: The transformation; anything else is refused.
+
+    Returns:
+        The optimizer.
+    """
     if not isinstance(rule, optax.GradientTransformation):
         raise InputError(
             f"optimizer must be an optax transformation, such as optax.adam(3e-4), got {rule!r:.60}; or leave it out "

@@ -24,7 +24,9 @@ class Plan:
     """Everything that a run is made of: its settings, and the objects that they stand for or name."""
 
     settings: Settings
+    """All settings."""
     dataset: Dataset
+    """The data."""
     model: SequenceModel
     """The untrained model."""
     bound: Bound
@@ -32,7 +34,9 @@ class Plan:
     validation: Bound
     """What is computed on the validation split, and selects the best step."""
     optimizer: Optimizer
+    """How parameters follow the gradient."""
     updates: tuple[Update, ...] = ()
+    """Further losses."""
 
 
 def make_plan(
@@ -55,6 +59,9 @@ def make_plan(
         validation: What selects the best step; by default the bound itself.
         optimizer: How parameters follow; `settings.optimizer` by default.
         updates: Further losses.
+
+    Returns:
+        The plan.
     """
     bound = training_bound(settings) if bound is None else bound
     if isinstance(bound, Exact):

@@ -15,18 +15,39 @@ from fivo.training.commit import code_commit
 
 
 class RunDirectory(runs.RunDirectory):
-    """The files of a training run; hold it as a context manager to write."""
+    """The files of a training run; hold it as a context manager to write.
+
+    Args:
+        path: The directory; it need not exist yet.
+    """
 
     def config(self) -> Settings:
-        """The settings of the run."""
+        """Read the settings of the run.
+
+        Returns:
+            The settings.
+        """
         return from_record(self.settings(), repr(str(self.config_path)))
 
     def fingerprint(self) -> str:
-        """Of the data that the run was trained on."""
+        """Read which data the run was trained on.
+
+        Returns:
+            A digest of the data.
+        """
         return self.provenance().dataset_fingerprint
 
     def check(self, config: Settings, fingerprint: str, *, override: bool) -> bool:
-        """Refuse to continue a run on other data or, unless overridden, with other settings; whether they change."""
+        """Refuse to continue a run on other data or, unless overridden, with other settings.
+
+        Args:
+            config: The settings to continue with.
+            fingerprint: A digest of the data to continue on.
+            override: Whether settings may change.
+
+        Returns:
+            Whether they change.
+        """
         if not self.exists():
             self._check_nothing_is_left()
             return False
@@ -41,7 +62,11 @@ class RunDirectory(runs.RunDirectory):
         return bool(changed)
 
     def record_provenance(self, dataset: Dataset) -> None:
-        """Write down what is about to train the run; before its first settings, which make this a run."""
+        """Write down what is about to train the run; before its first settings, which make this a run.
+
+        Args:
+            dataset: The data.
+        """
         names = ("jax", "jaxlib", "equinox", "numpyro", "optax")
         versions = {"fivo": __version__} | {name: version(name) for name in names}
         self.write(Provenance(dataset.fingerprint, code_commit(), platform.python_version(), versions))
@@ -49,7 +74,12 @@ class RunDirectory(runs.RunDirectory):
             self.write(TableRecord(TableFacts.of(dataset).to_plain()))
 
     def record(self, config: Settings, step: int) -> None:
-        """Write down the settings that the run is continued with from a step on."""
+        """Write down the settings that the run is continued with.
+
+        Args:
+            config: The settings.
+            step: From this step on.
+        """
         changed_at = list(self.identity().changed_at) if self.exists() else []
         if step and self.exists() and self._changes(config):
             changed_at.append(step)

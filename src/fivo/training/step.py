@@ -85,7 +85,11 @@ class Trainer:
         self._nothing: Callable[[], Outcome] | None = None
 
     def start(self) -> TrainState:
-        """The state of the untrained model."""
+        """The state before the first step.
+
+        Returns:
+            The parameters of the untrained model, and optimizers that have seen nothing.
+        """
         # Copies: a step reuses the buffers, and the model's own stay the caller's.
         whole = jax.tree.map(strong_copy, trainable(self.template))
         groups: dict[str, PyTree] = {name: eqx.filter(whole, mask) for name, mask in self._masks.items()}
@@ -100,21 +104,52 @@ class Trainer:
         return replicated(self.mesh, TrainState(groups, optimizers, memory, average))
 
     def parameters(self, state: TrainState) -> PyTree:
-        """The model's parameters as trained so far: their average, where one is kept."""
+        """The model's parameters as trained so far.
+
+        Args:
+            state: The training state.
+
+        Returns:
+            Their average, where one is kept; else the parameters themselves.
+        """
         return whole_model(state.parameters) if state.average is None else state.average.parameters
 
     def model(self, state: TrainState) -> SequenceModel:
-        """The model as trained so far."""
+        """The model as trained so far.
+
+        Args:
+            state: The training state.
+
+        Returns:
+            The model.
+        """
         return with_parameters(self.template, self.parameters(state))
 
     def trained_bound(self, state: TrainState) -> Bound:
-        """The bound with its parameters as trained so far."""
+        """The bound with its parameters as trained so far.
+
+        Args:
+            state: The training state.
+
+        Returns:
+            The bound.
+        """
         return eqx.combine(state.parameters[MAIN]["bound"], state.memory, self.bound)
 
     def __call__(
         self, state: TrainState, batches: Sequence[Batch], key: Key[Array, ""], step: int
     ) -> tuple[TrainState, Metrics]:
-        """The state after one step, the `step`-th from 0, over all micro-batches, which are of one size."""
+        """Take one step over all micro-batches, which are of one size.
+
+        Args:
+            state: The training state, whose buffers are reused.
+            batches: The micro-batches.
+            key: The random key of the step.
+            step: Its number, from 0.
+
+        Returns:
+            The next state, and what was measured.
+        """
         shapes = tuple(tuple(leaf.shape for leaf in jax.tree.leaves(batch)) for batch in batches[:1])
         if shapes not in self._shapes:
             self._shapes.add(shapes)
