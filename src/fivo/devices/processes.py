@@ -78,7 +78,11 @@ def join_processes(
 
 
 def leads() -> bool:
-    """Whether this is the process that writes and prints; a process that is alone is."""
+    """Whether this process decides and writes; alone, it does.
+
+    Returns:
+        True in process 0.
+    """
     return jax.process_index() == 0
 
 
