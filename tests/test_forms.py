@@ -110,7 +110,7 @@ REFUSED = {
     "nothing": (None, "got NoneType"),
     "a name": ("jsb", "got str"),
     "an empty list": ([], "got an empty list"),
-    "an array without steps": (np.zeros((0, 1)), "no frames"),
+    "an array without steps": (np.zeros((0, 1)), "at least one frame"),
     "NaN": (np.full((4, 1), np.nan), "NaN"),
     "a mapping": ({"x": X}, "got dict"),
 }

@@ -80,10 +80,10 @@ def test_a_stop_by_hand_is_one_sentence(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "first", "names"),
     [
-        (["trian"], "train", 17),
-        (["compare"], "compare-gradients", 17),
+        (["trian"], "train", 19),
+        (["compare"], "compare-gradients", 19),
         (["data", "chek"], "check", 3),
-        (["xyzzy"], None, 17),
+        (["xyzzy"], None, 19),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

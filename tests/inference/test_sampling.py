@@ -95,7 +95,7 @@ def copying_model():
     ("arguments", "part"),
     [
         ({"length": 0}, "length of 0"),
-        ({"length": 4, "prefix": np.zeros((0, 88), np.uint8)}, "no frames"),
+        ({"length": 4, "prefix": np.zeros((0, 88), np.uint8)}, "at least one frame"),
         ({"length": 4, "prefix": np.zeros((3, 5), np.uint8)}, "88 entries per frame, as the model has, got 5"),
         (
             {"length": 4, "prefix": np.zeros((3, 88), np.uint8), "num_particles": 0},

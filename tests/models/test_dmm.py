@@ -9,7 +9,7 @@ import pytest
 
 import fivo
 from fivo.cli import main
-from fivo.inference import impute_rows
+from fivo.inference.smoothing import impute_rows
 from fivo.models import DMM, BernoulliEmission, LinearGaussian, NormalEmission
 from fivo.smc import backward_simulate
 from tests.fast import fast_jit
@@ -174,12 +174,12 @@ def test_missing_entries_are_imputed_as_the_exact_answer_has_them(runs):
     fewer = jax.tree.map(lambda leaf: leaf[:60], copies)
     draws, distinct = impute_rows(pf, model, fewer, num_samples=20, key=jax.random.key(3))
     mean, _ = impute_rows(pf, exact, batch, num_samples=400, key=jax.random.key(3))
-    found, hole = draws.samples[:, :, :STEPS].mean(axis=1), ~np.asarray(batch.mask)[0, :STEPS]
-    truth = mean.samples[0].mean(axis=0)[:STEPS]
+    found, hole = draws[:, :, :STEPS].mean(axis=1), ~np.asarray(batch.mask)[0, :STEPS]
+    truth = mean[0].mean(axis=0)[:STEPS]
     error = found.std(axis=0) / np.sqrt(60)
     assert hole.sum() >= 3
     assert (np.abs(found.mean(axis=0) - truth) < 4 * error + 2 / PARTICLES)[hole].all()
-    np.testing.assert_array_equal(draws.samples[0, 0, :STEPS][~hole], np.asarray(batch.observations)[0, :STEPS][~hole])
+    np.testing.assert_array_equal(draws[0, 0, :STEPS][~hole], np.asarray(batch.observations)[0, :STEPS][~hole])
     assert np.asarray(distinct).max() > 5
 
 

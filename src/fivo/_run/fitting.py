@@ -278,7 +278,7 @@ def _listed(value: Any) -> Any:
 
 def _source_of(flat: Mapping[str, Any]) -> Source | Table:
     """Where data comes from: a table if its name or any setting says so."""
-    named = str(flat.get("dataset", ""))
+    named = str(flat.get("dataset") or DEFAULTS.data.dataset)
     if named not in (*KNOWN, TIMIT) and (is_table(named) or any(name in flat for name in ONLY_TABLES)):
         return Table(dataset=named)
     return Source()
