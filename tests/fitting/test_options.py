@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import tomli_w
+from rich.console import Console
 
 from fivo._run import prepare
 from fivo.cli.commands import app
@@ -88,7 +89,8 @@ def test_settings_of_every_bound_come_back_from_their_file(tmp_path, bound):
 
 
 def test_the_help_has_every_option_with_its_default(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "400")
+    # The parser keeps its console, with the width that it had when anything was first printed in this process.
+    monkeypatch.setattr(app["fit"], "_console", Console(width=400))
     lines = {
         match[1]: line
         for line in run(capsys, "fit", "--help").out.splitlines()
