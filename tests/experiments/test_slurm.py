@@ -71,7 +71,6 @@ def test_a_job_that_ends_is_submitted_again_and_all_are_cancelled(tmp_path, musi
     env = environment(cache) | {
         "PATH": f"{slurm}{os.pathsep}{os.environ['PATH']}",
         "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "1s",
-        "FIVO_SLURM_RESTART_SECONDS": "2",
     }
     process = subprocess.Popen(
         command_line("sweep", tmp_path / "tiny.toml", "--out", out, *options),

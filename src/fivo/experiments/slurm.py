@@ -1,7 +1,6 @@
 """Workers of a sweep's own on Slurm, started and taken down through dask-jobqueue."""
 
 import contextlib
-import os
 import shutil
 import subprocess
 import sys
@@ -18,8 +17,8 @@ from fivo.extras import require
 
 KNOWN = {"partition": "queue", "time": "walltime", "account": "account", "memory": "memory", "interface": "interface"}
 """Options with a name of their own in dask-jobqueue; all others go to sbatch as they are."""
-RESTART_SECONDS = float(os.environ.get("FIVO_SLURM_RESTART_SECONDS", "20"))
-"""How often jobs that have ended, at their time limit say, are submitted again."""
+LOST = "distributed.deploy.lost-worker-timeout"
+"""Dask's setting: how long a worker must be gone until it counts as lost, and its job is submitted again."""
 
 
 def parse_slurm(text: str) -> dict[str, Any]:
@@ -79,12 +78,13 @@ def slurm_executor(settings: dict[str, Any], jobs: int, out: Path) -> Iterator[E
     _check_submission(job_script(settings, out))
     (out / "slurm").mkdir(parents=True, exist_ok=True)
     from dask import config
+    from dask.utils import parse_timedelta
 
     # A run that outlives many time limits is no failure of the run.
     patience = {"distributed.scheduler.allowed-failures": 1_000}
-    ended = threading.Event()
+    seconds, ended = parse_timedelta(config.get(LOST)), threading.Event()
     with config.set(patience), slurm.SLURMCluster(**settings, **_worker(out)) as cluster:
-        keeper = threading.Thread(target=_keep, args=(cluster, jobs, ended), daemon=True, name="slurm jobs")
+        keeper = threading.Thread(target=_keep, args=(cluster, jobs, seconds, ended), daemon=True, name="slurm jobs")
         keeper.start()
         try:
             with client_executor(cluster) as executor:
@@ -105,11 +105,11 @@ def _worker(out: Path) -> dict[str, Any]:
     }
 
 
-def _keep(cluster: Any, jobs: int, ended: threading.Event) -> None:
-    """Submit the jobs, and again those that have ended."""
+def _keep(cluster: Any, jobs: int, seconds: float, ended: threading.Event) -> None:
+    """Submit the jobs, and every so many seconds those again that have ended, at their time limit say."""
     while not ended.is_set():
         cluster.scale(jobs=jobs)
-        ended.wait(RESTART_SECONDS)
+        ended.wait(seconds)
 
 
 def _check_submission(script: str) -> None:
