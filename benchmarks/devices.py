@@ -3,7 +3,9 @@
 `python -m benchmarks.devices exchange` compiles a training step over two simulated devices and counts the bytes of its
 collectives; `particles` filters ten million particles on two simulated devices and reports memory per device; `scaling`
 times training steps (64 units, N = 16, T = 250) of one process and of two processes on loopback, one thread each, with
-equal work per process (weak) and equal work together (strong). Take `scaling` on an idle machine with two cores.
+equal work per process (weak) and equal work together (strong); `filters` times filters of equally many particles per
+device on one device with one core and on two simulated devices with a core each. Run `scaling` and `filters` on an
+idle machine with two cores.
 """
 
 import argparse
@@ -16,8 +18,11 @@ import sys
 import time
 from typing import Any
 
+from fivo.memory import keeping_memory
+
 HIDDEN, PARTICLES, STEPS, SEQUENCES, DIM = 64, 16, 250, 4, 88
 REPEATS = 10
+FILTER_STEPS = 20
 SIZES = {"f64": 8, "f32": 4, "s32": 4, "u32": 4, "pred": 1}
 COLLECTIVES = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
 
@@ -70,15 +75,12 @@ def exchange() -> dict[str, Any]:
     return {"parameter_bytes": parameters, "collective_bytes": moved, "ratio": moved / parameters}
 
 
-def particles(count: int = 10_000_000) -> dict[str, Any]:
-    """Memory per device of a filter on one and on two devices, and the estimates of both exchanges beside the truth."""
-    import jax
+def linear_gaussian(steps: int) -> tuple[Any, Any]:
+    """A one-dimensional linear-Gaussian model and one sequence."""
     import numpy as np
 
-    from fivo import Batch, ParticleFilter
-    from fivo.devices import data_mesh
+    from fivo import Batch
     from fivo.models import LinearGaussian
-    from fivo.smc._over_devices import run_over_devices
 
     one = np.eye(1, dtype=np.float32)
     model = LinearGaussian(
@@ -89,8 +91,19 @@ def particles(count: int = 10_000_000) -> dict[str, Any]:
         initial_mean=np.zeros(1, np.float32),
         initial_covariance=one,
     )
-    x = np.cumsum(np.random.default_rng(0).normal(size=(5, 1)), axis=0).astype(np.float32) / 2
-    batch, keys = Batch.from_sequences([x]), jax.random.split(jax.random.key(0), 1)
+    x = np.cumsum(np.random.default_rng(0).normal(size=(steps, 1)), axis=0).astype(np.float32) / 2
+    return model, Batch.from_sequences([x])
+
+
+def particles(count: int = 10_000_000) -> dict[str, Any]:
+    """Memory per device of a filter on one and on two devices, and the estimates of both exchanges beside the truth."""
+    import jax
+
+    from fivo import ParticleFilter
+    from fivo.devices import data_mesh
+    from fivo.smc._over_devices import run_over_devices
+
+    (model, batch), keys = linear_gaussian(5), jax.random.split(jax.random.key(0), 1)
     found: dict[str, Any] = {"particles": count, "kalman": float(model.log_evidence(batch)[0])}
     for exchange, devices in (("exact", 1), ("exact", 2), ("islands", 1), ("islands", 2)):
         pf = ParticleFilter(count, "systematic", mesh=data_mesh(devices), exchange=exchange)
@@ -133,6 +146,53 @@ def scaling() -> dict[str, float]:
     }
 
 
+def filter_seconds(devices: int, count: int, exchange: str) -> float:
+    """Median seconds of a filter with `count` particles per device; `none` is the plain filter of one device."""
+    import jax
+    import numpy as np
+
+    from fivo import ParticleFilter
+    from fivo.devices import data_mesh
+
+    model, batch = linear_gaussian(FILTER_STEPS)
+    shared = {} if exchange == "none" else {"mesh": data_mesh(devices), "exchange": exchange}
+    pf = ParticleFilter(devices * count, "systematic", **shared)
+    run = jax.jit(lambda key: pf(model, batch, key=key).log_evidence)
+    taken = []
+    for repeat in range(REPEATS + 1):
+        started = time.monotonic()
+        jax.block_until_ready(run(jax.random.key(repeat)))
+        taken.append(time.monotonic() - started)
+    return float(np.median(taken[1:]))
+
+
+def filters() -> dict[str, float]:
+    """Seconds of filters with equally many particles per device, and two devices' as multiples of one device's."""
+    found = {}
+    for count in (10_000, 100_000, 1_000_000):
+        alone = subprocess_seconds(1, count, "none")
+        found[f"one device, {count} particles"] = alone
+        for exchange in ("exact", "islands"):
+            both = subprocess_seconds(2, count, exchange)
+            found |= {f"two devices, {count} each, {exchange}": both, f"ratio, {count}, {exchange}": both / alone}
+    return found
+
+
+def subprocess_seconds(devices: int, count: int, exchange: str) -> float:
+    """`filter_seconds` in a process with one core and one thread per device."""
+    flags = f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false"
+    cores = ",".join(map(str, range(devices)))
+    made = [sys.executable, "-m", "benchmarks.devices", "filter", str(devices), str(count), exchange]
+    done = subprocess.run(
+        ["taskset", "-c", cores, *made],
+        env=keeping_memory({**os.environ, "XLA_FLAGS": flags}),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout.splitlines()[-1])
+
+
 def timed(processes: int, sequences: int) -> float:
     """Seconds of a step of so many processes, each on a core of its own."""
     with socket.socket() as probe:
@@ -151,7 +211,7 @@ def timed(processes: int, sequences: int) -> float:
                 "step",
                 *map(str, (i, processes, port, sequences)),
             ],
-            env={**os.environ, "XLA_FLAGS": flags},
+            env=keeping_memory({**os.environ, "XLA_FLAGS": flags}),
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -163,13 +223,16 @@ def timed(processes: int, sequences: int) -> float:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["exchange", "particles", "scaling", "step"])
-    parser.add_argument("rest", nargs="*", type=int)
+    parser.add_argument("what", choices=["exchange", "particles", "scaling", "filters", "step", "filter"])
+    parser.add_argument("rest", nargs="*")
     given = parser.parse_args()
     if given.what in ("exchange", "particles"):
         os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
     if given.what == "step":
-        print(step_seconds(*given.rest), flush=True)
+        print(step_seconds(*map(int, given.rest)), flush=True)
         os._exit(0)  # as the command does: JAX aborts a process that outlives the first at its end
+    elif given.what == "filter":
+        print(filter_seconds(int(given.rest[0]), int(given.rest[1]), given.rest[2]))
     else:
-        print(json.dumps({"exchange": exchange, "particles": particles, "scaling": scaling}[given.what](), indent=1))
+        measures = {"exchange": exchange, "particles": particles, "scaling": scaling, "filters": filters}
+        print(json.dumps(measures[given.what](), indent=1))
