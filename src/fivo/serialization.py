@@ -83,16 +83,16 @@ def from_arrays(arrays: Mapping[str, np.ndarray], like: Tree, where: str | os.Pa
     if expected != arrays.keys():
         odd = sorted(expected ^ arrays.keys())[0]
         raise InputError(
-            f"{where} does not hold what was expected: {odd!r} is only on one side; "
-            "load it with the setting it was saved with."
+            f"{where} must hold the arrays of what it is loaded into, but {odd!r} is only in one of the two; "
+            "load it with the settings it was saved with."
         )
     leaves = []
     for name, leaf in named:
         wanted, got = _to_numpy(leaf), arrays[name]
         if wanted.shape != got.shape or wanted.dtype != got.dtype:
             raise InputError(
-                f"{where}: {name!r} is {got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} was "
-                "expected; load it with the setting it was saved with."
+                f"{where}: {name!r} must be {wanted.dtype}{list(wanted.shape)}, got {got.dtype}{list(got.shape)}; load "
+                "it with the settings it was saved with."
             )
         leaves.append(_like(leaf, got))
     for name, value in constants.items():

@@ -86,9 +86,7 @@ def test_a_known_file_with_a_changed_byte_is_refused_before_it_is_read(tiny, kno
 def test_counts_that_differ_are_one_sentence(tiny, known_tiny, tmp_path: Path, monkeypatch):
     monkeypatch.setitem(KNOWN, "tiny", dataclasses.replace(known_tiny, counts={**tiny.counts, "valid": (2, 4)}))
     (tmp_path / "tiny_music.pickle").write_bytes(original_pickle(tiny))
-    with pytest.raises(
-        InputError, match="the valid split has 1 sequences of 4 frames in all, but 2 of 4 were expected"
-    ):
+    with pytest.raises(InputError, match="the valid split must have 2 sequences of 4 frames in all, got 1 of 4"):
         load("tiny", data_dir=tmp_path)
 
 

@@ -138,8 +138,8 @@ def test_malicious_names_of_experiments_are_refused(key, name):
         ({"published": [{"bound": ["fivo"], "value": 1.0}]}, "bound="),
         ({"published": [{"dataset": "jsb", "hidden": 64, "value": 1.0}]}, "hidden=64"),
         ({"published": [{"bound": "fivo", "split": "train", "value": 1.0}]}, "split='train'"),
-        ({"evaluation": {"relative_to": {"bound": "elbow"}}}, "fits 0 cells"),
-        ({"evaluation": {"relative_to": {"bound": "elbo"}}}, "fits 2 cells"),
+        ({"evaluation": {"relative_to": {"bound": "elbow"}}}, "one cell of its grid, got 0"),
+        ({"evaluation": {"relative_to": {"bound": "elbo"}}}, "one cell of its grid, got 2"),
         ({"table": {"rows": ["bound"], "columns": []}}, "dataset, hidden"),
         (
             {"evaluation": {"splits": ["train", "test"]}, "table": {"rows": ["bound"], "columns": ["dataset"]}},

@@ -113,19 +113,22 @@ def test_panels_with_the_same_lines_share_a_legend():
 
 
 def test_no_panels():
-    with pytest.raises(InputError, match="No panels were given; expected at least one"):
+    with pytest.raises(InputError, match="at least one Panel, got none"):
         plot_panels([])
 
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        (Line("mine", [1, 2, 3], [1, 2]), r"The line 'mine' has x, y and error of shapes \[3\], \[2\] and \[2\]"),
+        (
+            Line("mine", [1, 2, 3], [1, 2]),
+            r"'mine' must be lists of the same length, got shapes \[3\], \[2\] and \[2\]",
+        ),
         (Line("mine", [1, 2], [1, 2], [1]), r"shapes \[2\], \[2\] and \[1\]"),
         (Line("mine", [[1, 2]], [[1, 2]]), r"shapes \[1, 2\]"),
-        (Line("mine", [1, 2], [1, 2], [0.1, -0.2]), r"The line 'mine' has the error -0.2; expected"),
-        (Line("mine", [1, 2], ["1", "two"]), "The line 'mine' has entries that are not numbers"),
-        (Line("mine", [1, 2], [[1], [1, 2]]), "The line 'mine' has entries that are not numbers"),
+        (Line("mine", [1, 2], [1, 2], [0.1, -0.2]), "'mine' must not be negative, got -0.2"),
+        (Line("mine", [1, 2], ["1", "two"]), "'mine' must be lists of numbers, got other entries"),
+        (Line("mine", [1, 2], [[1], [1, 2]]), "'mine' must be lists of numbers, got other entries"),
     ],
 )
 def test_what_is_no_line(line, sentence):

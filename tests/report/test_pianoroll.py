@@ -74,7 +74,7 @@ def test_every_length_can_be_drawn(tmp_path, num_steps, whole):
 
 @pytest.mark.parametrize("prefix", [-1, 31])
 def test_impossible_prefix(prefix):
-    with pytest.raises(InputError, match=rf"prefix is {prefix} steps; expected 0 to 30"):
+    with pytest.raises(InputError, match=rf"prefix must be 0 to 30, the length of the pianoroll, got {prefix}"):
         plot_pianoroll(random_roll(30), prefix=prefix)
 
 

@@ -32,7 +32,7 @@ class ELBO(eqx.Module):
         self.num_particles, self.gradient = num_particles, get_gradient(gradient)
         if isinstance(self.gradient, DoublyReparameterized):
             raise InputError(
-                "got the doubly-reparameterized gradient for the ELBO, whose samples have equal weights; use "
+                "the gradient of the ELBO must not be doubly-reparameterized, as its samples have equal weights; use "
                 "gradient='sticking-the-landing', which is unbiased for it."
             )
         self.gradient.check(self.filter)

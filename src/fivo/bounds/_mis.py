@@ -36,7 +36,7 @@ class MIS(eqx.Module):
     def __check_init__(self) -> None:
         check_particles(self.num_samples, "num_samples")
         if not self.proposals:
-            raise InputError("got no proposals where at least one was expected.")
+            raise InputError("proposals must hold at least one proposal, got none.")
 
     def __call__(self, model: SequenceModel, batch: Any, *, key: Key[Array, "*batch"]) -> BoundResult:
         """One draw of the estimate for every sequence.

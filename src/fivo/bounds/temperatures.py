@@ -41,9 +41,7 @@ class FixedTemperatures(Temperatures):
     def __check_init__(self) -> None:
         steps = np.diff(self.values)
         if len(steps) < 1 or self.values[0] != 0 or self.values[-1] != 1 or not (steps >= 0).all():
-            raise InputError(
-                f"got the temperatures {self.values} where numbers that rise from 0 to 1 were expected; try linear(8)."
-            )
+            raise InputError(f"the temperatures must rise from 0 to 1, got {self.values}; try linear(8).")
 
     def betas(self) -> Float[Array, " temperature"]:
         return jnp.asarray(self.values)

@@ -45,13 +45,13 @@ class KnownDataset:
             if dataset.counts[split] != self.counts[split]:
                 (sequences, frames), (expected, expected_frames) = dataset.counts[split], self.counts[split]
                 raise InputError(
-                    f"{self.name}: the {split} split has {sequences} sequences of {frames} frames in all, "
-                    f"but {expected} of {expected_frames} were expected; get a fresh copy."
+                    f"{self.name}: the {split} split must have {expected} sequences of {expected_frames} frames in "
+                    f"all, got {sequences} of {frames}; get a fresh copy."
                 )
         if dataset.fingerprint != self.fingerprint:
             raise InputError(
-                f"{self.name}: the content has the fingerprint {dataset.fingerprint[:16]}, "
-                f"but {self.fingerprint[:16]} was expected; get a fresh copy."
+                f"{self.name}: the content must have the fingerprint {self.fingerprint[:16]}, "
+                f"got {dataset.fingerprint[:16]}; get a fresh copy."
             )
         return dataset
 

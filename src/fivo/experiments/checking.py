@@ -32,8 +32,8 @@ def _check_keys(document: "Document", keys: Sequence[str], where: str) -> None:
         for name in names:
             if name not in known:
                 raise InputError(
-                    f"{where!r} has the key {name!r:.60} in {place} where one of {', '.join(sorted(known))} was "
-                    "expected; use the keys of its grid."
+                    f"the keys of {place} in {where!r} must be some of {', '.join(sorted(known))}, got {name!r:.60}; "
+                    "use the keys of its grid."
                 )
 
 
@@ -57,8 +57,7 @@ def _check_baseline(document: "Document", cells: Sequence[Cell], where: str) -> 
     found = sum(_fits(cell, wanted) for cell in cells)
     if wanted and found != 1:
         raise InputError(
-            f"{where!r} has an evaluation.relative_to that fits {found} cells of its grid where one was expected; give "
-            "the keys of one."
+            f"evaluation.relative_to in {where!r} must fit one cell of its grid, got {found}; give the keys of one."
         )
 
 
@@ -70,8 +69,8 @@ def _check_published(row: dict[str, Any], document: "Document", cells: Sequence[
     if row.get("split", *splits[:1]) not in splits or not any(_fits(cell, wanted) for cell in cells):
         named = ", ".join(f"{key}={value!r:.40}" for key, value in row.items() if key != "value")
         raise InputError(
-            f"{where!r} has a published row for {named or 'an unknown split'}, which its grid does not have; mend the "
-            "row or the grid."
+            f"{where!r} has a published row for {named or 'an unknown split'}, which its grid does not have; correct "
+            "the row or the grid."
         )
 
 

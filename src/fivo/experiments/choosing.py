@@ -26,8 +26,8 @@ def chosen_runs(experiment: Experiment, only: Sequence[str] = ()) -> tuple[Plann
         key, equals, value = pair.partition("=")
         if not equals or key not in (*OPTIONS, *experiment.keys):
             raise InputError(
-                f"got --only {pair!r:.60} where KEY=VALUE was expected, with a key such as "
-                f"{', '.join(experiment.keys)} or learning_rate."
+                f"--only must be KEY=VALUE with a key such as {', '.join(experiment.keys)} or learning_rate, got "
+                f"{pair!r:.60}."
             )
         wanted.setdefault(key, []).append(value)
     runs = tuple(

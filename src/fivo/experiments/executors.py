@@ -43,7 +43,7 @@ def local_executor(workers: int) -> Iterator[Executor]:
         The executor for `sweep`.
     """
     if workers < 1:
-        raise InputError(f"got --workers {workers} where at least 1 was expected.")
+        raise InputError(f"--workers must be at least 1, got {workers}.")
     free: SimpleQueue[list[int]] = SimpleQueue()
     # Where processes cannot be pinned, the system shares the cores out.
     for share in shares(available_cores(), workers) if hasattr(os, "sched_setaffinity") else [[]] * workers:

@@ -169,11 +169,13 @@ def make_experiment(content: dict[str, Any], where: str = "the experiment") -> E
     except msgspec.ValidationError as error:
         problem, _, place = str(error).replace("`", "").partition(" - at $.")
         problem = problem[0].lower() + problem[1:].rstrip(".")
-        raise InputError(f"{where!r} is no experiment: {problem}{f' at {place}' if place else ''}; mend it.") from None
+        raise InputError(
+            f"{where!r} is no experiment: {problem}{f' at {place}' if place else ''}; correct it."
+        ) from None
     for name in (document.name, document.directory or document.name):
         if not NAME.fullmatch(name):
             raise InputError(
-                f"{where!r} has the name {name!r:.60} where small letters, digits, - and _ were expected; rename it."
+                f"the name in {where!r} must consist of small letters, digits, - and _, got {name!r:.60}; rename it."
             )
     named = dict.fromkeys(key for grid in document.grid for key in grid)
     keys = tuple(key for key in named if key not in SELECTED + REPEATED)

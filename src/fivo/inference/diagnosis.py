@@ -54,10 +54,10 @@ def diagnose(
         The diagnosis.
     """
     if split not in SPLITS:
-        raise InputError(f"got split {split!r} where one of {', '.join(SPLITS)} was expected.")
+        raise InputError(f"split must be one of {', '.join(SPLITS)}, got {split!r}.")
     available = run.dataset.split(split)
     if num_sequences < 1:
-        raise InputError(f"got {num_sequences} sequences where at least 1 was expected.")
+        raise InputError(f"num_sequences must be at least 1, got {num_sequences}.")
     chosen = np.unique(np.linspace(0, len(available) - 1, min(num_sequences, len(available))).astype(int))
     found = diagnose_model(
         run.model,
@@ -99,9 +99,9 @@ def diagnose_model(
     """
     sequences = sequences if isinstance(sequences, Split) else Split(tuple(np.asarray(x) for x in sequences))
     if not particles or min(particles) < 1:
-        raise InputError(f"got particles {list(particles)} where whole numbers of at least 1 were expected.")
+        raise InputError(f"particles must be positive integers, got {list(particles)}.")
     if repeats < 2:
-        raise InputError(f"got {repeats} repeats where at least 2 were expected, for a variance.")
+        raise InputError(f"repeats must be at least 2, to estimate a variance, got {repeats}.")
     ladder = sorted({pf.num_particles, *particles})
     keys = jax.random.split(jax.random.key(seed), (len(ladder), 2))
     rows = []

@@ -41,7 +41,7 @@ def trace_lineage(run: Trained, split: str, index: int, *, num_particles: int = 
     """
     sequences = run.dataset.splits.get(split, ())
     if not 0 <= index < len(sequences):
-        raise InputError(f"got the sequence {split}:{index}; expected SPLIT:INDEX, with INDEX below {len(sequences)}.")
+        raise InputError(f"the sequence must be SPLIT:INDEX with INDEX below {len(sequences)}, got {split}:{index}.")
     own = filter_of(run)
     pf = ParticleFilter(num_particles, own.resampling, own.criterion)
     batch = device_batch(sequences, np.array([index]), len(sequences[index]), weights_dtype(run.model))

@@ -32,7 +32,7 @@ def relative_to(result: Score, baseline: Score, name: str) -> Relative:
         if mine != others:
             what = "other data" if shared == "dataset_fingerprint" else f"{shared} {others!r}"
             raise InputError(
-                f"the baseline was evaluated on {what} where {mine!r:.20} was expected; evaluate both alike."
+                f"the baseline must be evaluated with the same {shared}, {mine!r:.20}, got {what}; evaluate both alike."
             )
     (value, error), (base, base_error) = _reported(result), _reported(baseline)
     return Relative(

@@ -34,7 +34,7 @@ def sample(
         The new frames [length, dim].
     """
     if length < 1:
-        raise InputError(f"got a length of {length} where at least one frame was expected.")
+        raise InputError(f"length must be at least 1, got {length}.")
     filter_key, choice_key, draw_key = jax.random.split(key, 3)
     start = (
         None

@@ -75,7 +75,7 @@ def evaluate(
         if isinstance(chosen, OwnBound) and own is not None:
             bounds = {chosen.bound_name: own, **bounds}
     if not bounds:
-        raise InputError(f"got bounds none where some of {', '.join(BOUNDS)} were expected.")
+        raise InputError(f"bounds must be some of {', '.join(BOUNDS)}, got none.")
     sequences, lengths = run.dataset.split(split), run.dataset.scored_lengths(split)
     plan = scoring_plan(sequences.lengths, particles, passes=repeats, batch_size=batch_size, mesh=mesh)
     results: dict[str, BoundScore] = {}
@@ -144,14 +144,14 @@ def _reported(run: Trained, results: dict[str, BoundScore]) -> str:
 
 def _check(split: str, particles: int, bounds: Sequence[str], repeats: int, batch_size: int | None) -> None:
     if split not in SPLITS:
-        raise InputError(f"got split {split!r} where one of {', '.join(SPLITS)} was expected.")
+        raise InputError(f"split must be one of {', '.join(SPLITS)}, got {split!r}.")
     counts = {"particles": particles, "repeats": repeats, "batch size": 1 if batch_size is None else batch_size}
     for name, count in counts.items():
         if count < 1:
-            raise InputError(f"got {name} {count} where at least 1 was expected.")
+            raise InputError(f"{name} must be at least 1, got {count}.")
     unknown = [name for name in bounds if name not in (*BOUNDS, "sixo")]
     if unknown:
-        raise InputError(f"got bounds {', '.join(unknown)} where some of {', '.join(BOUNDS)} were expected.")
+        raise InputError(f"bounds must be some of {', '.join(BOUNDS)}, got {', '.join(unknown)}.")
 
 
 def _check_resampling(resampling: str) -> None:

@@ -43,7 +43,7 @@ class DiscreteHMM(SequenceModel):
 
     def __init__(self, *, initial_probs, transition_probs, emission_probs, proposal: Proposal = "prior") -> None:
         if proposal not in get_args(Proposal):
-            raise InputError(f"got proposal={proposal!r} where one of {', '.join(get_args(Proposal))} was expected.")
+            raise InputError(f"proposal must be one of {', '.join(get_args(Proposal))}, got {proposal!r}.")
         states = np.shape(initial_probs)[-1] if np.ndim(initial_probs) == 1 else 0
         symbols = np.shape(emission_probs)[-1] if np.ndim(emission_probs) == 2 else 0
         given = {
@@ -53,7 +53,7 @@ class DiscreteHMM(SequenceModel):
         }
         for name, (value, shape) in given.items():
             if np.shape(value) != shape or 0 in shape:
-                raise InputError(f"{name} has shape {np.shape(value)} where {shape or '[state]'} was expected.")
+                raise InputError(f"{name} must have shape {shape or '[state]'}, got {np.shape(value)}.")
             if not isinstance(value, Tracer) and (
                 (np.asarray(value) < 0).any() or not np.allclose(np.sum(value, axis=-1), 1, atol=1e-4)
             ):

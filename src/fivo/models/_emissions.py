@@ -107,7 +107,7 @@ class BernoulliEmission(_Centred):
     def __init__(self, train_mean: ArrayLike) -> None:
         super().__init__(train_mean)
         if not ((self.mean.value >= 0) & (self.mean.value <= 1)).all():
-            raise InputError("got a training mean outside of [0, 1] where Bernoulli rates were expected.")
+            raise InputError("train_mean must hold rates between 0 and 1, got others.")
 
     @property
     def num_outputs(self) -> int:
@@ -239,7 +239,7 @@ class CategoricalEmission(Emission):
     def __init__(self, train_rates: ArrayLike) -> None:
         self.rates = _statistics(train_rates, 2)
         if not (self.rates.value >= 0).all():
-            raise InputError("got negative training rates where those of symbols were expected.")
+            raise InputError("train_rates must not be negative, got rates that are.")
 
     @property
     def dim(self) -> int:
@@ -356,6 +356,6 @@ def _statistics(statistics: ArrayLike, ndim: int) -> Constant:
     array = np.asarray(statistics, np.float32)
     if array.ndim != ndim or not array.size or not np.isfinite(array).all():
         raise InputError(
-            f"got training statistics of shape {array.shape} where a finite array of {ndim} axes was expected."
+            f"training statistics must be a finite array with {ndim} axes, got one of shape {array.shape} that is not."
         )
     return Constant(array)

@@ -403,14 +403,14 @@ def _input_matrix(name: str, value: Any, rows: int, dtype: jnp.dtype) -> Array |
 
 def _check(given: LinearGaussianParameters, proposal: str) -> None:
     if proposal not in get_args(Proposal):
-        raise InputError(f"got proposal={proposal!r} where one of {', '.join(get_args(Proposal))} was expected.")
+        raise InputError(f"proposal must be one of {', '.join(get_args(Proposal))}, got {proposal!r}.")
     dim, state = np.shape(given.emission_matrix) if np.ndim(given.emission_matrix) == 2 else (0, 0)
     shapes = [(state, state), (state, state), (dim, state), (dim, dim), (state,), (state, state)]
     for name, value, shape in zip(given._fields, given, shapes, strict=True):
         if np.shape(value) != shape or 0 in shape:
             raise InputError(
-                f"{name} has shape {np.shape(value)} where {shape} was expected from emission_matrix [dim, state] of "
-                f"shape {np.shape(given.emission_matrix)}."
+                f"{name} must have shape {shape}, as emission_matrix [dim, state] has shape "
+                f"{np.shape(given.emission_matrix)}, got {np.shape(value)}."
             )
         if isinstance(value, Tracer):
             continue

@@ -36,19 +36,19 @@ class StochasticVolatility(SequenceModel):
 
     def __init__(self, *, mean=(0.0,), persistence=(0.95,), scale=(0.3,), proposal: Proposal = "prior") -> None:
         if proposal not in ("prior", "learned"):
-            raise InputError(f"got proposal={proposal!r} where 'prior' or 'learned' was expected.")
+            raise InputError(f"proposal must be 'prior' or 'learned', got {proposal!r}.")
         arrays = [jnp.asarray(value) for value in (mean, persistence, scale)]
         if len({a.shape for a in arrays}) != 1 or arrays[0].ndim != 1:
             raise InputError(
-                f"mean, persistence and scale have shapes {[a.shape for a in arrays]} where one number per series was "
-                "expected."
+                "mean, persistence and scale must each hold one number per series, got shapes "
+                f"{[a.shape for a in arrays]}."
             )
         for name, value, valid, wanted in (
             ("persistence", persistence, lambda v: np.abs(v) < 1, "numbers between -1 and 1"),
             ("scale", scale, lambda v: v > 0, "positive numbers"),
         ):
             if not isinstance(value, Tracer) and not np.all(valid(np.asarray(value))):
-                raise InputError(f"got {name}={np.asarray(value).tolist()} where {wanted} were expected.")
+                raise InputError(f"{name} must hold {wanted}, got {np.asarray(value).tolist()}.")
         self.mean = arrays[0]
         self.persistence_logit = jnp.arctanh(arrays[1])
         self.log_scale = jnp.log(arrays[2])

@@ -41,8 +41,8 @@ def plot_lineage(ancestors: ArrayLike, weights: ArrayLike, resampled: ArrayLike,
     parents, shares, moments = np.asarray(ancestors), np.asarray(weights, np.float64), np.asarray(resampled, bool)
     if parents.ndim != 2 or shares.shape != parents.shape or moments.shape != parents.shape[:1] or not parents.size:
         raise InputError(
-            f"Got ancestors, weights and resampled of shapes {list(parents.shape)}, {list(shares.shape)} and "
-            f"{list(moments.shape)}; expected [time, particle] twice and [time]: pass those of one sequence."
+            "ancestors and weights must have shape [time, particle] and resampled shape [time], got "
+            f"{list(parents.shape)}, {list(shares.shape)} and {list(moments.shape)}; pass those of one sequence."
         )
     parents, shares, moments = parents[:MOST_STEPS], shares[:MOST_STEPS], moments[:MOST_STEPS]
     steps, particles = parents.shape

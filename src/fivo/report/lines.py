@@ -70,18 +70,18 @@ def curve_of(line: Line) -> Curve:
         error = np.zeros_like(y) if line.error is None else np.asarray(line.error, np.float64)
     except (TypeError, ValueError) as problem:
         raise InputError(
-            f"The line {line.label!r} has entries that are not numbers ({problem}); "
-            "expected x, y and error to be lists of numbers: use NaN for what is missing."
+            f"x, y and error of the line {line.label!r} must be lists of numbers, got other entries ({problem}); use "
+            "NaN for what is missing."
         ) from problem
     if x.ndim != 1 or x.shape != y.shape or x.shape != error.shape:
         raise InputError(
-            f"The line {line.label!r} has x, y and error of shapes {list(x.shape)}, {list(y.shape)} and "
-            f"{list(error.shape)}; expected one length for all: give every point all of them."
+            f"x, y and error of the line {line.label!r} must be lists of the same length, got shapes {list(x.shape)}, "
+            f"{list(y.shape)} and {list(error.shape)}."
         )
     if (error < 0).any():
         raise InputError(
-            f"The line {line.label!r} has the error {error[error < 0][0]:g}; expected standard errors, which are "
-            "never negative: pass the error itself and not the lower end of the band."
+            f"the standard errors of the line {line.label!r} must not be negative, got {error[error < 0][0]:g}; pass "
+            "the error itself, not the lower end of the band."
         )
     return Curve(line.label, _without_huge(x), _without_huge(y), _without_huge(error), line.error is not None)
 

@@ -43,7 +43,7 @@ def plot_panels(panels: Sequence[Panel], *, title: str = "") -> "Figure":
         A figure for notebooks, or for `write_figure`.
     """
     if not panels:
-        raise InputError("No panels were given; expected at least one: pass a list of Panel.")
+        raise InputError("panels must be a list of at least one Panel, got none.")
     curves = [[curve_of(line) for line in panel.lines] for panel in panels]  # refuses before anything is drawn
     rows = math.ceil(len(panels) / MOST_COLUMNS)
     columns = math.ceil(len(panels) / rows)

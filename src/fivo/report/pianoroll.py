@@ -46,7 +46,7 @@ def plot_pianoroll(pianoroll: ArrayLike, prefix: int = 0, *, title: str = "") ->
     sounding = as_pianoroll(pianoroll)
     num_steps = len(sounding)
     if not 0 <= prefix <= num_steps:
-        raise InputError(f"The prefix is {prefix} steps; expected 0 to {num_steps}, the length of the pianoroll.")
+        raise InputError(f"prefix must be 0 to {num_steps}, the length of the pianoroll, got {prefix}.")
     lowest, highest = _note_range(sounding)
     width = float(np.clip(MARGIN + STEP * num_steps, NARROWEST, max(13.0, min(WIDEST, 0.015 * num_steps))))
     figure = new_figure(width, MARGIN + ROW * (highest - lowest + 1))

@@ -31,18 +31,18 @@ def as_pianoroll(roll: ArrayLike) -> NDArray[np.bool_]:
         array = np.asarray(roll)
     except ValueError as error:
         raise InputError(
-            "The pianoroll has rows of different lengths; expected an array of shape [T, 88]: "
-            "give every time step 88 entries, one for each of the MIDI notes 21 to 108."
+            "a pianoroll must be an array of shape [T, 88], got rows of different lengths; give every time step 88 "
+            "entries, one for each of the MIDI notes 21 to 108."
         ) from error
     if array.ndim != 2 or array.shape[1] != NUM_NOTES or array.shape[0] == 0:
         raise InputError(
-            f"The pianoroll has shape {list(array.shape)}; expected [T, 88] with at least one time step: "
-            "pass one piece at a time, with a column for each of the MIDI notes 21 to 108."
+            f"a pianoroll must have shape [T, 88] with at least one time step, got {list(array.shape)}; pass one piece "
+            "at a time, with a column for each of the MIDI notes 21 to 108."
         )
     if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
         raise InputError(
-            f"The pianoroll of type {array.dtype} has entries other than 0 and 1; "
-            "expected 1 where a note sounds and 0 where it does not: threshold or sample probabilities first."
+            "a pianoroll must be 1 where a note sounds and 0 elsewhere, got other entries (of type "
+            f"{array.dtype}); threshold or sample probabilities first."
         )
     return array.astype(np.bool_)
 
@@ -62,10 +62,10 @@ def check_speed(steps_per_quarter: int, tempo: int | float) -> None:
     whole = isinstance(steps_per_quarter, int | np.integer) and not isinstance(steps_per_quarter, bool)
     if not whole or not 1 <= steps_per_quarter <= MAX_STEPS_PER_QUARTER:
         raise InputError(
-            f"steps_per_quarter is {steps_per_quarter!r}; expected a whole number from 1 to {MAX_STEPS_PER_QUARTER}: "
-            "use 1 for the JSB chorales and 2 for the other pianoroll sets."
+            f"steps_per_quarter must be an integer from 1 to {MAX_STEPS_PER_QUARTER}, got {steps_per_quarter!r}; use 1 "
+            "for the JSB chorales and 2 for the other pianoroll sets."
         )
     if not SLOWEST_TEMPO <= tempo <= FASTEST_TEMPO:
         raise InputError(
-            f"The tempo is {tempo} quarter notes a minute; expected {SLOWEST_TEMPO} to {FASTEST_TEMPO}: try 100."
+            f"tempo must be {SLOWEST_TEMPO} to {FASTEST_TEMPO} quarter notes a minute, got {tempo}; try 100."
         )

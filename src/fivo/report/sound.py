@@ -47,14 +47,12 @@ def write_wav(
     check_speed(steps_per_quarter, tempo)
     # The highest note of the piano, 4186 Hz, must stay below half the rate.
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise InputError(
-            f"The sampling rate is {rate} Hz; expected {LOWEST_RATE} to {HIGHEST_RATE}: 22050 is enough for a piano."
-        )
+        raise InputError(f"rate must be {LOWEST_RATE} to {HIGHEST_RATE} Hz, got {rate}; 22050 is enough for a piano.")
     step_seconds = 60 / (tempo * steps_per_quarter)
     if len(roll) * step_seconds > LONGEST_PIECE_SECONDS:
         raise InputError(
-            f"The piece would last {len(roll) * step_seconds / 60:.0f} minutes; expected at most "
-            f"{LONGEST_PIECE_SECONDS // 60}: raise the tempo or cut the pianoroll."
+            f"a piece must last at most {LONGEST_PIECE_SECONDS // 60} minutes, got "
+            f"{len(roll) * step_seconds / 60:.0f}; raise the tempo or cut the pianoroll."
         )
     mix = _synthesise(roll, step_seconds * rate, rate)
     loudest = max(mix.max(), -mix.min())
@@ -74,18 +72,16 @@ def write_samples(path: str | os.PathLike[str], samples: ArrayLike, rate: int) -
     array = np.asarray(samples)
     if array.ndim != 1 or array.dtype.kind != "f":
         raise InputError(
-            f"The waveform has shape {list(array.shape)} and type {array.dtype}; expected floats of shape [samples] "
-            "between -1 and 1: pass one channel, and divide 16-bit integers by 32768."
+            "samples must be floats between -1 and 1 of shape [sample], got "
+            f"{array.dtype} of shape {list(array.shape)}; pass one channel, and divide 16-bit integers by 32768."
         )
     if not np.isfinite(array).all():
         raise InputError(
-            f"The waveform has {np.count_nonzero(~np.isfinite(array))} samples that are not finite; "
-            "expected floats between -1 and 1: look for the step that made them."
+            f"samples must be finite, got {np.count_nonzero(~np.isfinite(array))} that are not; find the step that "
+            "made them."
         )
     if not 1 <= rate <= HIGHEST_RATE:
-        raise InputError(
-            f"The sampling rate is {rate} Hz; expected 1 to {HIGHEST_RATE}: give the rate that the data were read at."
-        )
+        raise InputError(f"rate must be 1 to {HIGHEST_RATE} Hz, got {rate}; give the rate that the data were read at.")
     _write_pcm(path, array, rate)
 
 

@@ -171,5 +171,7 @@ def as_json(*summaries: dict[str, Any]) -> str:
     """
     if len(summaries) != 1:
         names = ", ".join(str(summary["name"]) for summary in summaries)
-        raise InputError(f"got {len(summaries)} experiments ({names:.90}) where JSON holds one; give its files only.")
+        raise InputError(
+            f"JSON must hold one experiment, got {len(summaries)} ({names:.90}); give the files of one only."
+        )
     return encode_record(msgspec.convert(summaries[0], Summary)).decode()

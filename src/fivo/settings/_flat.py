@@ -127,7 +127,7 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
         if name in KINDS and name in OPTIONS:
             continue
         if name not in OPTIONS:
-            raise InputError(f"got the unknown setting {name!r} where one of {', '.join(OPTIONS)} was expected.")
+            raise InputError(f"a setting must be one of {', '.join(OPTIONS)}, got {name!r}.")
         section = OPTIONS[name].section
         if section in KINDS and name not in KINDS[section][kinds[section]].__struct_fields__:
             raise InputError(f"{name} is no setting of the {section} {kinds[section]!r}; leave it out.")
@@ -206,7 +206,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(f"the configuration {str(path)!r} does not exist; check the path.") from None
     except (ValueError, RecursionError, OSError) as error:
-        raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); mend it.") from None
+        raise InputError(f"the configuration {str(path)!r} is not readable TOML ({error}); correct it.") from None
 
 
 OF_RUNS = (*OF_OBJECTS, "record")

@@ -117,8 +117,8 @@ def training_bound(settings: Settings) -> Bound:
     latent = getattr(settings.model, "latent", "normal")
     if latent == "categorical" and GRADIENTS[chosen.gradient].follows_latents:
         raise InputError(
-            f"got categorical latents with the {chosen.gradient} gradient, which follows latents through their draws; "
-            "use --gradient score, or latent-score, which drops the resampling term."
+            "categorical latents must have a gradient that does not follow latents through their draws, got "
+            f"{chosen.gradient}; use --gradient score, or latent-score, which drops the resampling term."
         )
     gradient = get_gradient(chosen.gradient, chosen.baseline)
     num_particles = 1 if isinstance(chosen, kinds.ELBO) else chosen.particles

@@ -75,12 +75,12 @@ def _fields(header: bytes, where: str) -> dict[str, str]:
         if match is not None:
             fields[match[1]] = match[4][: int(match[3])] if match[3] else match[4].strip()
         elif line and not line.startswith(";"):
-            raise InputError(f"{where} has {line!r:.60} in its header where a line `name -type value` was expected.")
+            raise InputError(f"lines in the header of {where} must be `name -type value`, got {line!r:.60}.")
     raise InputError(f"{where} has a header without `end_head`; it is damaged, so get a fresh copy.")
 
 
 def _integer(fields: dict[str, str], name: str, where: str, default: int | None = None) -> int:
     value = fields.get(name, None if default is None else str(default))
     if value is None or not value.isascii() or not value.isdigit() or len(value) > 12:
-        raise InputError(f"{where} has {name} {value!r:.40} in its header where a whole number was expected.")
+        raise InputError(f"{name} in the header of {where} must be an integer, got {value!r:.40}.")
     return int(value)

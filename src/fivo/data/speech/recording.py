@@ -81,7 +81,7 @@ def at_rate(recording: Recording, rate: int, resample: bool, where: str) -> Reco
         return recording
     if not resample:
         raise InputError(
-            f"{where} has {recording.rate} samples a second where {rate} were expected; resample it, say with "
+            f"{where} must have {rate} samples a second, got {recording.rate}; resample it, say with "
             f"`sox IN -r {rate} OUT`, or pass --resample to have it done in memory (or --rate {recording.rate} to "
             "model recordings of this rate)."
         )
