@@ -23,6 +23,9 @@ from fivo.models import (
     Emission,
     LinearGaussian,
     NormalEmission,
+    ProductProposal,
+    Proposed,
+    ResidualProposal,
     SequenceModel,
     StochasticVolatility,
 )
@@ -99,6 +102,18 @@ def stochastic_volatility(dtype: type, proposal: str = "prior") -> StochasticVol
     return eqx.tree_at(lambda m: m.learned, model, jnp.asarray(learned))
 
 
+def with_factors(dtype: type) -> Proposed:
+    """Fewer steps than some sequences have."""
+    rng = np.random.default_rng(2)
+    product = ProductProposal(5, 3, mean=rng.standard_normal((5, 3)), scale=0.5 + rng.random((5, 3)))
+    return away_from_zero(Proposed(linear_gaussian(dtype, "optimal"), product), dtype)
+
+
+def with_residuals(dtype: type) -> Proposed:
+    residual = ResidualProposal(2, SAMPLES, 3, smoothing=True, key=jax.random.key(4))
+    return away_from_zero(Proposed(stochastic_volatility(dtype, "learned"), residual), dtype)
+
+
 class Plain(SequenceModel):
     """Only what must be written: everything else is the contract's default."""
 
@@ -156,6 +171,8 @@ CASES = [
     *(_case("linear_gaussian", linear_gaussian, _normal(2), p) for p in ("prior", "optimal", "smoothing", "learned")),
     *(_case("discrete_hmm", discrete_hmm, _symbols(4), p) for p in ("prior", "optimal")),
     *(_case("stochastic_volatility", stochastic_volatility, _normal(2), p) for p in ("prior", "learned")),
+    Case("linear_gaussian-product", with_factors, _normal(2)),
+    Case("stochastic_volatility-residual", with_residuals, _normal(2)),
     Case("vae", lambda dtype: away_from_zero(VAE(NOTES, 1, 2, key=jax.random.key(4)), dtype), _notes),
     Case("plain", lambda dtype: Plain(jnp.asarray(-0.5, dtype)), _normal(2)),
     _neural("vrnn-notes", VRNN, NOTES, _notes, False),

@@ -41,6 +41,7 @@ from fivo.models._kalman import KalmanState, KalmanStep, Moments
 from fivo.models._latent_variable import LatentVariableModel
 from fivo.models._latents import CategoricalLatent, Latent, NormalLatent
 from fivo.models._linear_gaussian import LinearGaussian
+from fivo.models._proposals import LinearProposal, ProductProposal, Proposal, Proposed, ResidualProposal
 from fivo.models._quadrature_twist import AuxiliaryTwist, QuadratureTwist
 from fivo.models._recurrent_twist import RecurrentTwist
 from fivo.models._simulate import Generator, Simulation, simulate
@@ -91,16 +92,21 @@ __all__ = [
     "Latent",
     "LatentVariableModel",
     "LinearGaussian",
+    "LinearProposal",
     "MixedEmission",
     "Moments",
     "NegativeBinomialEmission",
     "NormalEmission",
     "NormalLatent",
     "PoissonEmission",
+    "ProductProposal",
+    "Proposal",
     "Propose",
+    "Proposed",
     "QuadratureTwist",
     "Reading",
     "RecurrentTwist",
+    "ResidualProposal",
     "SequenceModel",
     "Simulation",
     "StochasticVolatility",

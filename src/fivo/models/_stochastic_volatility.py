@@ -14,45 +14,64 @@ from fivo.models._contract import SequenceModel
 from fivo.models._emissions import check_frames
 
 Proposal = Literal["prior", "learned"]
+_LIMITS = {
+    "persistence": (lambda value: np.abs(value) < 1, "numbers between -1 and 1"),
+    "scale": (lambda value: value > 0, "positive numbers"),
+    "emission_scale": (lambda value: value > 0, "positive numbers"),
+}
 
 
 class StochasticVolatility(SequenceModel):
-    """z_t = μ + φ (z_{t-1} - μ) + σ ε_t, started from its stationary law, and x_t = exp(z_t / 2) η_t.
+    """z_t = μ + φ (z_{t-1} - μ) + σ ε_t, started from its stationary law, and x_t = β exp(z_t / 2) η_t.
 
     Args:
         mean: μ [dim], one number per independent series.
         persistence: φ [dim], between -1 and 1.
         scale: σ [dim], positive.
+        emission_scale: β [dim], positive; None means ones that are not learned, as μ says the same.
+        stationary: start from N(μ, σ² / (1 - φ²)); without it from N(μ, σ²), as Lawson et al. (2022) do.
         proposal: `prior` (bootstrap) or `learned`, a normal whose mean moves linearly with log(x_t² + 1e-3).
     """
 
     mean: Float[Array, " dim"]
     persistence_logit: Float[Array, " dim"]
     log_scale: Float[Array, " dim"]
+    log_emission_scale: Float[Array, " dim"] | None
     learned: Float[Array, "3 dim"] | None
     proposal_kind: Proposal = eqx.field(static=True)
+    stationary: bool = eqx.field(static=True)
 
     markov: ClassVar[bool] = True
 
-    def __init__(self, *, mean=(0.0,), persistence=(0.95,), scale=(0.3,), proposal: Proposal = "prior") -> None:
+    def __init__(
+        self,
+        *,
+        mean=(0.0,),
+        persistence=(0.95,),
+        scale=(0.3,),
+        emission_scale=None,
+        stationary: bool = True,
+        proposal: Proposal = "prior",
+    ) -> None:
         if proposal not in ("prior", "learned"):
             raise InputError(f"proposal must be 'prior' or 'learned', got {proposal!r}.")
-        arrays = [jnp.asarray(value) for value in (mean, persistence, scale)]
-        if len({a.shape for a in arrays}) != 1 or arrays[0].ndim != 1:
+        given = {"mean": mean, "persistence": persistence, "scale": scale}
+        given |= {} if emission_scale is None else {"emission_scale": emission_scale}
+        arrays = {name: jnp.asarray(value) for name, value in given.items()}
+        if len({a.shape for a in arrays.values()}) != 1 or arrays["mean"].ndim != 1:
             raise InputError(
-                "mean, persistence and scale must each hold one number per series, got shapes "
-                f"{[a.shape for a in arrays]}."
+                f"{', '.join(list(given)[:-1])} and {list(given)[-1]} must each hold one number per series, got shapes "
+                f"{[a.shape for a in arrays.values()]}."
             )
-        for name, value, valid, wanted in (
-            ("persistence", persistence, lambda v: np.abs(v) < 1, "numbers between -1 and 1"),
-            ("scale", scale, lambda v: v > 0, "positive numbers"),
-        ):
+        for name, value in given.items():
+            valid, wanted = _LIMITS.get(name, (np.isfinite, "numbers"))
             if not isinstance(value, Tracer) and not np.all(valid(np.asarray(value))):
                 raise InputError(f"{name} must hold {wanted}, got {np.asarray(value).tolist()}.")
-        self.mean = arrays[0]
-        self.persistence_logit = jnp.arctanh(arrays[1])
-        self.log_scale = jnp.log(arrays[2])
-        self.proposal_kind = proposal
+        self.mean = arrays["mean"]
+        self.persistence_logit = jnp.arctanh(arrays["persistence"])
+        self.log_scale = jnp.log(arrays["scale"])
+        self.log_emission_scale = None if emission_scale is None else jnp.log(arrays["emission_scale"])
+        self.proposal_kind, self.stationary = proposal, stationary
         self.learned = jnp.zeros((3, *self.mean.shape), self.mean.dtype) if proposal == "learned" else None
 
     @property
@@ -65,6 +84,11 @@ class StochasticVolatility(SequenceModel):
         """σ."""
         return jnp.exp(self.log_scale)
 
+    @property
+    def emission_scale(self) -> Float[Array, " dim"]:
+        """β."""
+        return jnp.ones_like(self.mean) if self.log_emission_scale is None else jnp.exp(self.log_emission_scale)
+
     def encode(self, sequence):
         check_frames(sequence.observations, self.mean.shape[0])
         return None, _feature(sequence.observations, sequence.mask), None
@@ -74,7 +98,8 @@ class StochasticVolatility(SequenceModel):
         return _feature(x, mask), None, memory
 
     def initial_prior(self, state, context):
-        return dist.Normal(self.mean, self.scale / jnp.sqrt(1 - self.persistence**2))
+        spread = jnp.sqrt(1 - self.persistence**2) if self.stationary else 1
+        return dist.Normal(self.mean, self.scale / spread)
 
     def prior(self, state, context):
         return dist.Normal(state, self.scale)
@@ -87,7 +112,10 @@ class StochasticVolatility(SequenceModel):
         return dist.Normal(loc + offset + slope * evidence, scale * jnp.exp(log_shrink))
 
     def emission(self, state, latent, context):
-        return dist.Normal(jnp.zeros_like(latent), jnp.exp(latent / 2))
+        volatility = jnp.exp(latent / 2)
+        if self.log_emission_scale is not None:
+            volatility = jnp.exp(self.log_emission_scale) * volatility
+        return dist.Normal(jnp.zeros_like(latent), volatility)
 
     def advance(self, state, latent, history):
         return self.mean + self.persistence * (latent - self.mean)

@@ -3,12 +3,12 @@
 from typing import Any
 
 import equinox as eqx
-import numpyro.distributions as dist
-from jaxtyping import Array, Bool, Float, PyTree, Shaped
+from jaxtyping import Array, Float, PyTree
 
 from fivo.batch import Sequence
 from fivo.errors import InputError
-from fivo.models._contract import SequenceModel, check_kind
+from fivo.models._contract import SequenceModel
+from fivo.models._wrapped import Wrapped
 
 
 class Twist(eqx.Module):
@@ -52,7 +52,7 @@ class Twist(eqx.Module):
         raise InputError(f"{type(self).__name__} must define __call__(model, state, latent, future).")
 
 
-class Twisted(SequenceModel):
+class Twisted(Wrapped):
     """A model as it is, with a twist for filters that look ahead.
 
     Args:
@@ -62,78 +62,18 @@ class Twisted(SequenceModel):
     Prior, proposal, emission and everything else are the model's own, `log_evidence` and the like included.
     """
 
-    model: SequenceModel
     twisting: Twist
 
     def __check_init__(self) -> None:
-        check_kind(self.model)
         if not isinstance(self.twisting, Twist):
             raise InputError(f"the twist must be a fivo.models.Twist, got {type(self.twisting).__name__}.")
         self.twisting.check(self.model)
-
-    @property
-    def bare(self) -> SequenceModel:
-        return self.model.bare
-
-    @property
-    def markov(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.model.markov
-
-    @property
-    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.model.num_inputs
-
-    @property
-    def causal(self) -> bool:
-        return self.model.causal
-
-    def __getattr__(self, name: str) -> Any:
-        # Only what neither this class nor the contract has. While JAX rebuilds a module it has no fields yet.
-        if name.startswith("_") or name in ("model", "twisting"):
-            raise AttributeError(name)
-        return getattr(self.model, name)
 
     def lookahead(self, sequence: Sequence) -> PyTree:
         return self.twisting.lookahead(self.model, sequence)
 
     def twist(self, state: PyTree, latent: PyTree, future: PyTree) -> Float[Array, ""]:
         return self.twisting(self.model, state, latent, future)
-
-    def initial_state(self, context: PyTree) -> PyTree:
-        return self.model.initial_state(context)
-
-    def initial_prior(self, state: PyTree, context: PyTree) -> dist.Distribution:
-        return self.model.initial_prior(state, context)
-
-    def prior(self, state: PyTree, context: PyTree) -> dist.Distribution:
-        return self.model.prior(state, context)
-
-    def proposal(self, state: PyTree, evidence: PyTree, prior: dist.Distribution) -> dist.Distribution:
-        return self.model.proposal(state, evidence, prior)
-
-    def emission(self, state: PyTree, latent: PyTree, context: PyTree) -> dist.Distribution:
-        return self.model.emission(state, latent, context)
-
-    def advance(self, state: PyTree, latent: PyTree, history: PyTree) -> PyTree:
-        return self.model.advance(state, latent, history)
-
-    def encode(self, sequence: Sequence) -> tuple[PyTree, PyTree, PyTree]:
-        return self.model.encode(sequence)
-
-    def begin(self) -> PyTree:
-        return self.model.begin()
-
-    def context_next(self, memory: PyTree, inputs: Float[Array, " input"] | None) -> PyTree:
-        return self.model.context_next(memory, inputs)
-
-    def encode_next(
-        self,
-        memory: PyTree,
-        x: Shaped[Array, " dim"],
-        mask: Bool[Array, " dim"] | None,
-        inputs: Float[Array, " input"] | None,
-    ) -> tuple[PyTree, PyTree, PyTree]:
-        return self.model.encode_next(memory, x, mask, inputs)
 
 
 class ExactTwist(Twist):
