@@ -182,4 +182,20 @@ CASES = [
     _neural("dmm-samples", DMM, SAMPLES, _normal(2), False),
     _neural("dmm-notes-smoothing", DMM, NOTES, _notes, True),
 ]
+FAMILIES = [
+    case
+    for case in CASES
+    if case.name
+    in (
+        "linear_gaussian-smoothing",
+        "discrete_hmm-optimal",
+        "stochastic_volatility-learned",
+        "vae",
+        "plain",
+        "vrnn-notes",
+        "srnn-symbols",
+        "dmm-notes-smoothing",
+    )
+]
+"""One case of every kind of model, for checks in which proposals play little part."""
 CAUSAL_CASES = [case for case in CASES if case.build(np.float32).causal]

@@ -279,8 +279,9 @@ def test_a_model_of_it_can_be_filtered_and_trained(name):
     slopes = jax.tree.leaves(gradient)
     assert all(np.isfinite(slope).all() for slope in slopes)
     assert np.any(gradient.emission_network.output.bias != 0)
-    report = fivo.models.check_model(model, batch)
-    assert report.ok, str(report)
+    if name == "mixed":  # which has most of the others in it
+        report = fivo.models.check_model(model, batch)
+        assert report.ok, str(report)
 
 
 BAD = {
