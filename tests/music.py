@@ -16,6 +16,7 @@ from fivo.data import Dataset, save_npz
 from fivo.runs import Result
 from fivo.training import Plan, Watchers, train
 from tests.fast import UNOPTIMISED
+from tests.programs import SharingTrainer, adam_of_one_rule
 
 SETTINGS = {
     "hidden": 8,
@@ -89,9 +90,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def quickly_compiled(cache: Path) -> Iterator[None]:
-    """Tiny programs: not worth optimising, worth keeping."""
+    """Tiny programs: not worth optimising, worth keeping, and worth sharing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_scoring, "CPU_OPTIONS", UNOPTIMISED)
+        patch.setattr("fivo.training.session.Trainer", SharingTrainer)
+        patch.setattr("fivo.training.plan.adam", adam_of_one_rule)
         patch.setenv("XDG_CACHE_HOME", str(cache))
         yield
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from fivo.bounds import FIVO, IWAE
 from fivo.resampling import SCHEMES, Always, Criterion, ESSBelow, Schedule, multinomial
 from fivo.smc import ParticleFilter, filtered_mean, trajectories
+from tests.covering import covering
 from tests.helpers import hidden_markov, linear_gaussian, mean_within, one_sequence, relative_evidence, repeated
 from tests.oracles.moments import hmm_evidence, hmm_filter_variance, hmm_importance_variance
 
@@ -34,8 +35,7 @@ def unbiased(ratios: np.ndarray) -> bool:
     return mean_within(ratios, 1)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("model", MODELS)
+@covering("model, scheme", MODELS, SCHEMES, strength=1)
 def test_the_evidence_estimate_is_unbiased(model, scheme):
     model = MODELS[model]()
     batch = one_sequence(model, NUM_STEPS)

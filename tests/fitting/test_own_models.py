@@ -27,12 +27,12 @@ from tests.sentences import assert_one_sentence
 from tests.training.runs import assert_same_run
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("FIVO_TEST_KILLS", "3"))
+KILLS = int(os.environ.get("FIVO_TEST_KILLS", "2"))
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory, cache) -> tuple[Path, Path]:
-    """All cases trained in one go, and by processes that were killed: the first case three times, each other once."""
+    """All cases trained in one go, and by processes that were killed: the first case twice, each other once."""
     folder = tmp_path_factory.mktemp("own")
     whole, broken = folder / "whole", folder / "broken"
     variables = {**environment(cache), "JAX_COMPILATION_CACHE_DIR": str(cache / "own")}
@@ -94,15 +94,17 @@ def test_it_is_evaluated_and_diagnosed(case):
     assert list(score.bounds) == [own, "elbo", "iwae", "fivo"]
     assert score.reported.bound == own
     assert score.config["bound"] == own
-    found = run.diagnose(particles=(2,), num_sequences=2, repeats=2)
-    assert found.verdict.culprit in ("proposal", "particles", "model")
-    again = run.evaluate(particles=4, repeats=2, batch_size=1)
+    if name in ("module", "mis"):  # the other two have the same models
+        found = run.diagnose(particles=(2,), num_sequences=2, repeats=2)
+        assert found.verdict.culprit in ("proposal", "particles", "model")
+    again = run.evaluate(bounds=(own,), particles=4, repeats=2, batch_size=1)
     assert again.bounds[own].nats_per_step == pytest.approx(score.bounds[own].nats_per_step, abs=1e-5)
     # Without it the run is opened too, and scored with it as it was trained; any other objective will do as well.
     bare = dataclasses.replace(run, bound_template=None)
     given = bare.evaluate(bound=CASES[name][1](), particles=4, repeats=2)
     assert given.bounds == {own: score.bounds[own]}
-    assert list(bare.evaluate(bound=FIVO(3), repeats=1).bounds) == ["FIVO"]
+    if name == "function":
+        assert list(bare.evaluate(bound=FIVO(3), repeats=1).bounds) == ["FIVO"]
     with pytest.raises(InputError) as refused:
         run.evaluate(bound=FIVO(3), bounds=("elbo",))
     assert_one_sentence(refused.value, "without `bounds`")

@@ -16,6 +16,7 @@ import fivo as package
 from fivo.bounds import FIVO, IWAE
 from fivo.gradients import Mixed, MixedScore, MovingAverage, OtherParticles, StopGradientResampling
 from fivo.resampling import Schedule
+from tests.covering import covering
 from tests.fast import fast_jit
 from tests.gradients.chain import chain, symbols
 from tests.gradients.regimes import Regimes, quadrature, regimes, replay
@@ -28,7 +29,8 @@ from tests.sentences import assert_one_sentence
 pytestmark = pytest.mark.usefixtures("x64")
 
 NODES = 3
-orders = pytest.mark.parametrize("level_first", [False, True], ids=["regime first", "level first"])
+ORDERS = [False, True]
+orders = pytest.mark.parametrize("level_first", ORDERS, ids=["regime first", "level first"])
 
 
 def fivo(gradient) -> FIVO:
@@ -78,27 +80,26 @@ def test_the_replay_is_the_filter(level_first):
         np.testing.assert_allclose(drawn, written, rtol=1e-12)
 
 
-@orders
-@pytest.mark.parametrize(
-    "gradient",
+@covering(
+    "level_first, gradient",
+    ORDERS,
     [MixedScore(), MixedScore(OtherParticles()), MixedScore(MovingAverage(slope=-0.7))],
-    ids=["no baseline", "particles", "moving average"],
+    strength=1,
 )
 def test_mixed_scores_are_the_gradient_of_fivo(level_first, gradient):
     got = expectation(fivo(gradient), level_first, resampling=True)
     assert differences(got, exact(level_first, resampling=True)).max() < 1e-12
 
 
-@orders
-@pytest.mark.parametrize("gradient", [Mixed(), Mixed(OtherParticles())], ids=["no baseline", "particles"])
+@covering("level_first, gradient", ORDERS, [Mixed(), Mixed(OtherParticles())], strength=1)
 def test_without_resampling_scores_of_the_discrete_latents_suffice(level_first, gradient):
     got = expectation(IWAE(2, gradient=gradient), level_first, resampling=False)
     assert differences(got, exact(level_first, resampling=False)).max() < 1e-12
 
 
-@orders
-def test_every_term_is_needed(level_first):
+def test_every_term_is_needed():
     """Without the ancestors' scores the gradient is biased, and without those of the regimes it is too."""
+    level_first = False
     truth = exact(level_first, resampling=True)
     assert differences(expectation(fivo(Mixed()), level_first, resampling=True), truth).max() > 1e-3
 

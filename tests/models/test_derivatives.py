@@ -8,6 +8,7 @@ import pytest
 
 from fivo.distributions import Bernoulli, Normal, softplus
 from fivo.models._layers import FORGET_BIAS, lstm_cell
+from tests.fast import fast_jit
 
 
 def plain_cell(cell, gates):
@@ -55,14 +56,18 @@ def test_values_and_derivatives(x64, case):
     def scalar(function):
         return lambda *xs: sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(function(*xs)))
 
-    for of in (
-        lambda f: f(*arguments),
-        lambda f: jax.jacfwd(f, everything)(*arguments),
-        lambda f: jax.jacrev(f, everything)(*arguments),
-        lambda f: jax.hessian(scalar(f), everything)(*arguments),
-    ):
-        for got, expected in zip(jax.tree.leaves(of(ours)), jax.tree.leaves(of(plain)), strict=True):
-            np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+    def all_of(f):
+        return fast_jit(
+            lambda *xs: (
+                f(*xs),
+                jax.jacfwd(f, everything)(*xs),
+                jax.jacrev(f, everything)(*xs),
+                jax.hessian(scalar(f), everything)(*xs),
+            )
+        )(*arguments)
+
+    for got, expected in zip(jax.tree.leaves(all_of(ours)), jax.tree.leaves(all_of(plain)), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_saturated_gates_and_logits_have_finite_derivatives():

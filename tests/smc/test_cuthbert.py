@@ -11,6 +11,7 @@ import fivo
 from fivo.bounds import FIVO
 from fivo.models import LinearGaussian
 from fivo.resampling import Always, ESSBelow
+from tests.covering import covering
 from tests.fast import fast_jit
 from tests.helpers import repeated
 
@@ -29,8 +30,7 @@ def variance_and_error(samples):
     return squares.mean(), squares.std() / np.sqrt(len(samples))
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("scheme", ["multinomial", "systematic"])
+@covering("scheme, criterion", ["multinomial", "systematic"], CRITERIA, strength=1)
 def test_mean_and_variance_of_the_log_evidence(scheme, criterion):
     from tests.oracles.cuthbert_filter import bootstrap_log_evidence
 

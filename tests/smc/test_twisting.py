@@ -30,11 +30,12 @@ from fivo.smc import (
     fixed_lag,
 )
 from fivo.training import Trainer, adam
+from tests.covering import covering
 from tests.fast import fast_jit
 from tests.helpers import hidden_markov, linear_gaussian, mean_within, one_sequence, relative_evidence, repeated
 from tests.sentences import assert_one_sentence
 from tests.smc.twists import bad
-from tests.test_unbiasedness import CRITERIA, OneOf, unbiased
+from tests.test_unbiasedness import CRITERIA, MODELS, OneOf, unbiased
 
 NUM_RUNS, NUM_STEPS, NUM_PARTICLES = 20_000, 6, 4
 
@@ -54,11 +55,10 @@ def some_batch(model: SequenceModel, *lengths: int) -> fivo.Batch:
     return fivo.Batch.from_sequences(xs, mask=masks)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("make", [lambda: linear_gaussian("optimal"), hidden_markov], ids=["linear-gaussian", "hmm"])
-def test_the_estimate_is_unbiased_whatever_the_twist(make, scheme):
+@covering("kind, scheme", MODELS, SCHEMES, strength=1)
+def test_the_estimate_is_unbiased_whatever_the_twist(kind, scheme):
     """Against the Kalman filter and the forward algorithm, for every scheme and criterion."""
-    model = Twisted(make(), bad())
+    model = Twisted(MODELS[kind](), bad())
     batch = one_sequence(model, NUM_STEPS)
     variances = []
     for i, name in enumerate(CRITERIA):
