@@ -42,6 +42,7 @@ APPLICATION = {
     "training": {*LIBRARY, *SHARED, "data", "runs", "settings", "_building", "_scoring"},
     "inference": {*LIBRARY, *SHARED, "data", "runs", "report", "settings", "_building", "_scoring"},
     "_run": {*LIBRARY, *SHARED, "data", "runs", "settings", "_building", "_terminal", "training", "inference"},
+    "benchmarks": {"batch", "bounds", "data", "models"},
     "experiments": {"files", "memory", "caching", "data", "runs", "settings", "training", "inference", "_run"},
     "report": {"files", "runs"},
 }

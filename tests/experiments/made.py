@@ -60,7 +60,9 @@ def write_evaluation(
         name: {"nats_per_step": value, "standard_error": 0.003, "nats_per_sequence": value * 60}
         for name, value in values.items()
     }
-    reported = "fivo" if run.flat["bound"] == "fivo" else max(values, key=lambda name: values[name])
+    reported = (
+        "fivo" if run.flat["bound"] == "fivo" and "fivo" in values else max(values, key=lambda name: values[name])
+    )
     score = {
         "split": split,
         "particles": 8,

@@ -24,7 +24,7 @@ COUNTS = {
     "figure2-left": (2, 0), "figure2-right": (3, 0), "figure3": (3, 0), "table1": (144, 36), "table1-timit": (72, 18),
     "table2": (24, 24), "table2-timit": (6, 6), "table3": (144, 72), "table4": (72, 36), "table5": (24, 48),
     "table5-timit": (6, 12), "weight-decay": (18, 9),
-    "tuned": (72, 36),
+    "tuned": (72, 36), "sixo-drift": (3, 0), "sixo-forex": (9, 3),
 }  # fmt: skip
 
 
@@ -74,6 +74,21 @@ def test_published_numbers(name, wanted, value):
     experiment = read_experiment(FILES[0].parent / f"{name}.toml")
     rows = [row for row in experiment.document.published if wanted.items() <= row.items()]
     assert [row["value"] for row in rows] == [value]
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"published": [{"measure": "none", "value": 1.0}]}, "does not have"),
+        ({"evaluation": {"measures": {"gap": "a:b"}, "relative_to": {"bound": "elbo"}}}, "leave one out"),
+        ({"table": {"rows": ["bound"], "columns": ["split"]}}, "measure"),
+    ],
+)
+def test_measures_have_places_too(changes, part):
+    base = {**BASE, "grid": BASE["grid"][:1], "evaluation": {"measures": {"gap": "a:b", "error": "a:c"}}}
+    with pytest.raises(InputError) as refused:
+        make_experiment({**base, **changes})
+    assert_one_sentence(refused.value, part)
 
 
 def test_tables_that_share_runs_share_directories():

@@ -214,3 +214,28 @@ def test_latex(summary):
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 1
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {line.replace(r"\&", "").count("&") for line in body[1:]} == {6}
+
+
+def test_measures_are_numbers_of_their_own_in_every_cell(tmp_path):
+    """What an experiment measures in place of bounds: each has a cell, and published numbers say which they are of."""
+    experiment = made_experiment(
+        settings={"model": "fivo.benchmarks.drift:model", "dataset": "fivo.benchmarks.drift:data"},
+        grid=[{"bound": "fivo"}, {"bound": "sixo", "twist_training": ["dre", "td"]}],
+        evaluation={"particles": 8, "repeats": 2, "measures": {"gap": "a:b", "error": "a:c"}},
+        table={"rows": ["bound", "twist_training"], "columns": ["measure"]},
+        published=[{"bound": "fivo", "measure": "error", "value": 0.5}],
+    )
+    assert [dict(run.cell)["twist_training"] for run in experiment.runs] == ["-", "dre", "td"]
+    first = experiment.runs[0]
+    directory = write_training(tmp_path, first, -7.0)
+    assert is_trained(directory, first)
+    write_evaluation(directory, first, {"gap": -0.1, "error": 0.01})
+    summary = summarise(experiment, tmp_path)
+    cells = {measure: cell_of(summary, bound="fivo", measure=measure) for measure in ("gap", "error")}
+    assert {name: cell["ours"] for name, cell in cells.items()} == {"gap": -6.0, "error": pytest.approx(0.6)}
+    assert (cells["gap"]["published"], cells["error"]["published"]) == (None, 0.5)
+    assert cells["error"]["standard_error"] == pytest.approx(0.003 * 60)
+    assert cells["error"]["difference"] == pytest.approx(0.1)
+    assert cells["error"]["note"] is None
+    assert cells["error"]["selected"][0]["commands"][0].startswith("fivo fit fivo.benchmarks.drift:data --model fivo")
+    assert "| fivo | - | -6.0" in as_markdown(summary).replace("FIVO", "fivo")

@@ -218,6 +218,7 @@ def prepare(
     settings: Mapping[str, Any] | None = None,
     model_name: str = "",
     bound_name: str = "",
+    data_name: str = "",
 ) -> Plan:
     """The plan of a call of `fit`: names go into the settings, objects beside them, with their digests.
 
@@ -226,6 +227,7 @@ def prepare(
         settings: All other settings by their flat names.
         model_name: What to call a model of the user's own; by default its class or function.
         bound_name: What to call an objective of the user's own.
+        data_name: What to call a dataset that is given as an object; by default its own name.
     """
     flat = {name: _listed(value) for name, value in (settings or {}).items()}
     if data is not None and "dataset" in flat:
@@ -245,7 +247,7 @@ def prepare(
         if dataset.name in KNOWN:
             flat["dataset"] = dataset.name
         else:
-            base = msgspec.structs.replace(base, data=OwnData(dataset=dataset.name))
+            base = msgspec.structs.replace(base, data=OwnData(dataset=data_name or dataset.name))
     own_model = None if model is None or isinstance(model, str) else model
     own_bound: Any = None if bound is None or isinstance(bound, str) else bound
     _check_bound(own_bound)

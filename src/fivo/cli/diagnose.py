@@ -53,11 +53,10 @@ def diagnose(
     data_dir
         Where to look for datasets first.
     """
-    from fivo._run import open_run
+    from fivo._run import imported, open_run
     from fivo._terminal.output import say_json
     from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
-    from fivo.cli.imports import imported
     from fivo.extras import require
     from fivo.inference import trace_lineage
     from fivo.report import plot_diagnosis, plot_lineage, write_figure

@@ -67,11 +67,10 @@ def evaluate(
 
     mesh = Machines().mesh() if machines is None else machines.mesh()
 
-    from fivo._run import open_run
+    from fivo._run import imported, open_run
     from fivo._terminal.output import say_json
     from fivo._terminal.progress import Bar
     from fivo.caching import compilation_cache
-    from fivo.cli.imports import imported
     from fivo.devices import leads
     from fivo.errors import InputError
     from fivo.inference import read_baseline

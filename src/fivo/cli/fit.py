@@ -60,7 +60,8 @@ def fit(
     Parameters
     ----------
     data
-        The dataset: a name (see `fivo data list`) or a path. [bach]
+        The dataset: a name (see `fivo data list`), a path, or package.module:function, which makes a Dataset of the
+        folder that --data-dir names. [bach]
     out
         The run's directory.
     recipe
@@ -120,18 +121,9 @@ def plan_of(
     data: str | None, given: dict[str, Any], *, config: Path | None = None, data_dir: Path | None = None
 ) -> "Plan":
     """The plan of a command: what a file says, overruled by its options."""
-    from fivo._run import prepare
+    from fivo._run import prepare_named
     from fivo.caching import compilation_cache
-    from fivo.cli.imports import imported
 
     settings = written_settings(data, given, config)
-    own = {name: settings.pop(name) for name in NAMED if ":" in str(settings.get(name, ""))}
     compilation_cache()
-    return prepare(
-        imported(own["model"]) if "model" in own else None,
-        bound=imported(own["bound"]) if "bound" in own else None,
-        settings=settings,
-        data_dir=data_dir,
-        model_name=own.get("model", ""),
-        bound_name=own.get("bound", ""),
-    )
+    return prepare_named(settings, data_dir)

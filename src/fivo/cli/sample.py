@@ -50,9 +50,8 @@ def sample(
     """
     import numpy as np
 
-    from fivo._run import open_run
+    from fivo._run import imported, open_run
     from fivo.caching import compilation_cache
-    from fivo.cli.imports import imported
     from fivo.data import Music
     from fivo.errors import InputError
     from fivo.extras import require

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fivo._run import made_dataset, names_object
 from fivo.data import find
 from fivo.errors import InputError
 from fivo.experiments.experiment import Experiment, PlannedRun
@@ -54,7 +55,7 @@ def check_data(runs: Sequence[PlannedRun], out: str | Path, data_dir: str | Path
         run.settings.data.dataset for run in runs if not is_trained(Path(out) / run.slug, run)
     ):
         try:
-            find(dataset, data_dir)
+            made_dataset(dataset, data_dir) if names_object(dataset) else find(dataset, data_dir)
         except InputError as error:
             raise InputError(f"{str(error).rstrip('.')}; or leave it out with --only.") from None
 

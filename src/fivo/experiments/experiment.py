@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fivo._run import dataset_setting
+from fivo._run import dataset_setting, names_object
 from fivo.errors import InputError
 from fivo.experiments.checking import check_places
 from fivo.experiments.slugs import slug_of
-from fivo.settings import Settings, flattened, make_settings, read_toml
+from fivo.settings import DEFAULTS, OwnData, OwnModel, Settings, flattened, make_settings, read_toml
 
 SELECTED = ("learning_rate",)
 """Chosen on the validation bound, within a cell."""
@@ -24,6 +24,8 @@ REPEATED = ("seed",)
 """Averaged over, within a cell."""
 PAPER = Path(__file__).parent / "paper"
 """The files of the paper's tables and figures."""
+NONE = "-"
+"""In a cell, for a setting that its runs do not have."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -38,6 +40,9 @@ class Evaluation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     particles: Count = 128
     repeats: Count = 3
     unit: Literal["nats_per_step", "nats_per_sequence"] = "nats_per_step"
+    measures: dict[str, str] = {}
+    """What is scored in place of the bounds, by the names that the table has for it: each is package.module:function of
+    (model, batch, *, key) that returns a number per sequence, or a `BoundResult`, and their mean is shown."""
     relative_to: dict[str, Any] = {}
     """The cell whose score is subtracted from all; empty for absolute numbers."""
 
@@ -184,6 +189,17 @@ def make_experiment(content: dict[str, Any], where: str = "the experiment") -> E
     return Experiment(document, runs, keys)
 
 
+def _settings(given: dict[str, Any]) -> Settings:
+    """The settings of a run, whose model and dataset may be objects to import."""
+    own = {name: given[name] for name in ("model", "dataset") if names_object(given.get(name))}
+    base = DEFAULTS
+    if "model" in own:
+        base = msgspec.structs.replace(base, model=OwnModel(model_name=own["model"]))
+    if "dataset" in own:
+        base = msgspec.structs.replace(base, data=OwnData(dataset=own["dataset"]))
+    return make_settings({name: value for name, value in given.items() if name not in own}, base)
+
+
 def _as_lists(grid: dict[str, Any]) -> dict[str, Any]:
     return {key: value if isinstance(value, list) else [value] for key, value in grid.items()}
 
@@ -193,11 +209,13 @@ def _expand(document: Document, keys: tuple[str, ...], named: tuple[str, ...]) -
     for grid in document.grid:
         for values in itertools.product(*grid.values()):
             given = {**document.settings, **dict(zip(grid, values, strict=True))}
-            settings = make_settings(given)
+            settings = _settings(given)
             flat = flattened(settings)
             named_settings = {"recipe": given.get("recipe", "paper"), **flat}
-            cell = tuple((key, named_settings[key]) for key in keys)
-            settings = make_settings({"dataset": dataset_setting(flat["dataset"])}, settings)
+            # A setting that only some grids have, such as how a twist is trained, is none of the others' runs.
+            cell = tuple((key, named_settings.get(key, NONE)) for key in keys)
+            if not isinstance(settings.data, OwnData):
+                settings = make_settings({"dataset": dataset_setting(flat["dataset"])}, settings)
             slug = slug_of(settings, named)
             runs.setdefault(slug, PlannedRun(slug, settings, cell))
     if not runs:

@@ -8,9 +8,12 @@ the others it is the maximum over three bounds, which is chosen on the split its
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 from fivo.errors import InputError
 from fivo.experiments.experiment import Evaluation, PlannedRun
 from fivo.runs import Result, Score
+from fivo.settings import OwnModel, Settings
 from fivo.training import RunDirectory
 
 
@@ -19,9 +22,16 @@ def is_trained(directory: Path, run: PlannedRun) -> bool:
     if result_of(directory) is None:
         return False
     try:
-        return RunDirectory(directory).config() == run.settings
+        return _without_digests(RunDirectory(directory).config()) == run.settings
     except InputError:
         return False  # training it again says what is wrong
+
+
+def _without_digests(settings: Settings) -> Settings:
+    """What an experiment can say of a run: of a model of the user's own its name, not what it looks like when made."""
+    if not isinstance(settings.model, OwnModel):
+        return settings
+    return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, model_digest=""))
 
 
 def is_evaluated(directory: Path, evaluation: Evaluation) -> bool:
@@ -35,7 +45,8 @@ def score_of(directory: Path, evaluation: Evaluation, split: str) -> Score | Non
     if result is None or score is None:
         return None
     made = (score.steps, score.particles, score.repeats)
-    return score if made == (result.best_step, evaluation.particles, evaluation.repeats) else None
+    complete = evaluation.measures.keys() <= score.bounds.keys()
+    return score if complete and made == (result.best_step, evaluation.particles, evaluation.repeats) else None
 
 
 def scores_of(directory: Path) -> dict[str, Score]:

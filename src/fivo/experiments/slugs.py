@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from fivo._run import names_object
 from fivo.settings import EXTENDABLE, Settings, changed, flattened
 
 ALWAYS = ("dataset", "bound", "particles", "hidden", "learning_rate", "seed")
@@ -16,10 +17,10 @@ def slug_of(settings: Settings, varied: tuple[str, ...]) -> str:
     """What is varied in words, and a digest of all settings that make the run what it is."""
     flat = flattened(settings)
     parts = [
-        _safe(Path(flat["dataset"]).stem),
+        _safe(_source(flat["dataset"])),
         flat["bound"],
-        f"n{flat['particles']}",
-        f"h{flat['hidden']}",
+        # A model of the user's own has no units, and an exact bound no particles.
+        *(f"{letter}{flat[name]}" for letter, name in (("n", "particles"), ("h", "hidden")) if name in flat),
         f"lr{flat['learning_rate']:g}",
         f"seed{flat['seed']}",
     ]
@@ -27,6 +28,12 @@ def slug_of(settings: Settings, varied: tuple[str, ...]) -> str:
     told = changed(settings)
     parts += [_safe(_word(name, told[name])) for name in varied if name not in ALWAYS and name in told]
     return "-".join([*filter(None, parts), _digest(settings)])
+
+
+def _source(dataset: str) -> str:
+    """A path's stem, or of package.module:function the last two names."""
+    module, _, function = dataset.partition(":")
+    return f"{module.rpartition('.')[2]}_{function}" if names_object(dataset) else Path(dataset).stem
 
 
 def _word(name: str, value: Any) -> str:

@@ -149,10 +149,11 @@ class _Sweep:
             "data_dir": self.data_dir,
             "lease": str(self.lease.file),
             "token": self.lease.token,
+            "settings": job.run.flat,
         }
         if job.kind == "train":
             curves = msgspec.to_builtins(document.curves) if document.curves else None
-            return {**common, "settings": job.run.flat, "curves": curves}
+            return {**common, "curves": curves}
         evaluation = document.evaluation
         splits = evaluation.splits if job.kind == "evaluate" else ("valid",)
         return {
@@ -160,6 +161,7 @@ class _Sweep:
             "splits": [split for split in splits if score_of(self.out / job.run.slug, evaluation, split) is None],
             "particles": evaluation.particles,
             "repeats": evaluation.repeats,
+            "measures": evaluation.measures,
         }
 
     def _status(self) -> Status:

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from fivo.experiments.checking import scores_of
 from fivo.experiments.commands import train_command
-from fivo.experiments.experiment import Evaluation, Experiment, PlannedRun
+from fivo.experiments.experiment import Document, Experiment, PlannedRun
 from fivo.experiments.figures import figure_of
 from fivo.experiments.selection import commit_of, result_of, score_of, selected
 from fivo.runs import Score, Summary, average_of, write_record
@@ -30,7 +31,7 @@ def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
     cells = []
     for cell in dict.fromkeys(run.cell for run in experiment.runs):
         mine = [run for run in experiment.runs if run.cell == cell]
-        cells += [_cell(experiment, out, {**dict(cell), "split": split}, mine) for split in evaluation.splits]
+        cells += [_cell(experiment, out, {**dict(cell), **score}, mine) for score in scores_of(evaluation)]
     if evaluation.relative_to:
         _subtract(cells, evaluation.relative_to)
     for cell in cells:
@@ -40,7 +41,7 @@ def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
         "name": document.name,
         "title": document.title,
         "place": document.place,
-        "unit": evaluation.unit,
+        "unit": "measure" if evaluation.measures else evaluation.unit,
         "relative_to": evaluation.relative_to,
         "layout": msgspec.to_builtins(document.table) if document.table else None,
         "particles": evaluation.particles,
@@ -66,32 +67,37 @@ def _cell(experiment: Experiment, out: Path, keys: dict[str, Any], runs: list[Pl
         run = selected(out, [run for run in runs if run.settings.training.seed == seed], evaluation)
         score = run and score_of(out / run.slug, evaluation, split)
         if run and score:
-            chosen.append(_evidence(out / run.slug, run, score, evaluation))
+            chosen.append(_evidence(out / run.slug, run, score, experiment.document, keys.get("measure")))
     return {
         "keys": keys,
         "published": _published(experiment, keys),
         **average_of(chosen),
-        "note": OPTIMISTIC if chosen and chosen[0]["config"]["bound"] != "fivo" else None,
+        "note": OPTIMISTIC if chosen and not evaluation.measures and chosen[0]["config"]["bound"] != "fivo" else None,
         "runs_trained": sum(result_of(out / run.slug) is not None for run in runs),
         "runs_planned": len(runs),
         "selected": chosen,
     }
 
 
-def _evidence(directory: Path, run: PlannedRun, score: Score, evaluation: Evaluation) -> dict[str, Any]:
+def _evidence(
+    directory: Path, run: PlannedRun, score: Score, document: Document, measure: str | None
+) -> dict[str, Any]:
     """A selected run, and everything needed to make its number again."""
+    evaluation = document.evaluation
+    unit = "nats_per_sequence" if measure else evaluation.unit
     validation = score_of(directory, evaluation, "valid")
-    reported = score.bounds[score.reported.bound]
+    name = measure or score.reported.bound
+    reported = score.bounds[name]
     error = reported.standard_error
-    if error is not None and evaluation.unit == "nats_per_sequence":
+    if error is not None and unit == "nats_per_sequence":
         # Both units are one sum of log p̂, divided by other constants.
-        error *= abs(reported.nats_per_sequence / reported.nats_per_step)
+        error *= score.mean_length
     return {
         "run": run.slug,
-        "value": getattr(reported, evaluation.unit),
+        "value": getattr(reported, unit),
         "standard_error": error,
-        "reported": score.reported.bound,
-        "bounds": {name: getattr(bound, evaluation.unit) for name, bound in score.bounds.items()},
+        "reported": name,
+        "bounds": {name: getattr(bound, unit) for name, bound in score.bounds.items()},
         "validation": None if validation is None else validation.reported.nats_per_step,
         "result": msgspec.to_builtins(result_of(directory)),
         "config": score.config,
@@ -99,7 +105,9 @@ def _evidence(directory: Path, run: PlannedRun, score: Score, evaluation: Evalua
         "trained_with": commit_of(directory),
         "commands": [
             train_command(score.config, run.slug),
-            f"fivo evaluate {run.slug} --split {score.split} --particles {score.particles} "
+            f"fivo sweep {document.name}"
+            if measure
+            else f"fivo evaluate {run.slug} --split {score.split} --particles {score.particles} "
             f"--repeats {score.repeats} --seed {score.seed}"
             + (
                 f" --resampling {score.resampling}"
@@ -111,9 +119,9 @@ def _evidence(directory: Path, run: PlannedRun, score: Score, evaluation: Evalua
 
 
 def _published(experiment: Experiment, keys: dict[str, Any]) -> int | float | None:
-    splits = experiment.document.evaluation.splits
+    first = scores_of(experiment.document.evaluation)[0]
     for row in experiment.document.published:
-        wanted = {"split": splits[0], **row}
+        wanted = {**first, **row}
         if all(keys.get(key) == value for key, value in wanted.items() if key != "value"):
             return row["value"]
     return None

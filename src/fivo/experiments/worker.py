@@ -56,32 +56,47 @@ def _wait_for_lock(directory: str) -> None:
 
 
 def _train(job: dict[str, Any]) -> None:
-    from fivo._run import prepare
+    from fivo._run import prepare_named
     from fivo.inference import Curves
     from fivo.training import Watchers, train
 
-    plan = prepare(settings=job["settings"], data_dir=job["data_dir"])
+    plan = prepare_named(job["settings"], job["data_dir"])
     probe = Curves(plan.settings, plan.dataset, **job["curves"]) if job["curves"] else None
     train(plan, job["directory"], watchers=Watchers(probe=probe))
 
 
 def _evaluate(job: dict[str, Any]) -> None:
-    from fivo._run import open_run
+    from fivo._run import imported
     from fivo.experiments.excerpts import write_excerpt
     from fivo.experiments.selection import scores_of
     from fivo.inference import bounding_options
     from fivo.runs import Evaluations
     from fivo.training import code_commit
 
-    run = open_run(job["directory"], data_dir=job["data_dir"])
+    run = _opened(job)
     with run.directory:
         if job["kind"] == "evaluate":
             write_excerpt(run)
         options = {name: job[name] for name in ("particles", "repeats")} | bounding_options(run)
+        if job["measures"]:
+            options["bounds"] = {name: imported(measure) for name, measure in job["measures"].items()}
         scores = scores_of(run.directory.path)
         for split in job["splits"]:
             scores[split] = msgspec.structs.replace(run.evaluate(split=split, **options), commit=code_commit())
         run.directory.write(Evaluations(scores))
+
+
+def _opened(job: dict[str, Any]) -> Any:
+    """The run, with what the experiment names beside it: a run directory says nothing that is imported."""
+    from fivo._run import imported, made_dataset, names_object, open_run
+
+    model, dataset = job["settings"]["model"], job["settings"]["dataset"]
+    return open_run(
+        job["directory"],
+        model=imported(model) if names_object(model) else None,
+        dataset=made_dataset(dataset, job["data_dir"]) if names_object(dataset) else None,
+        data_dir=job["data_dir"],
+    )
 
 
 if __name__ == "__main__":

@@ -179,12 +179,12 @@ class ProductProposal(Proposal):
         return Factor(jnp.where(inside, self.mean[place], 0), jnp.where(inside, jnp.exp(-2 * self.log_scale[place]), 0))
 
     def __call__(self, state: PyTree, evidence: Factor, prior: dist.Distribution) -> dist.Distribution:
-        prior = _normal(prior)
-        if isinstance(prior, Gaussian):
+        normal = _normal(prior)
+        if isinstance(normal, Gaussian):
             seen = Information(jnp.diag(evidence.precision), evidence.precision * evidence.mean)
-            narrowed = posterior(prior.scale_tril, seen)
-            return Gaussian(narrowed.mean(prior.loc, seen), *narrowed.scale)
-        loc, scale = _of_entries(prior)
+            narrowed = posterior(normal.scale_tril, seen)
+            return Gaussian(narrowed.mean(normal.loc, seen), *narrowed.scale)
+        loc, scale = _of_entries(normal)
         gain = scale**2 * evidence.precision
         return dist.Normal(loc + gain / (1 + gain) * (evidence.mean - loc), scale / jnp.sqrt(1 + gain))
 
@@ -229,9 +229,8 @@ class LinearProposal(Proposal):
         x, step = evidence
         steps = self.offset.shape[:-1]
         now = jax.tree.map(lambda leaf: leaf[jnp.minimum(step, steps[0] - 1)], self) if steps else self
-        prior = _normal(prior)
-        loc = prior.loc
-        return _moved(prior, now.slope @ loc + now.gain @ x + now.offset, now.log_scale)
+        normal = _normal(prior)
+        return _moved(normal, now.slope @ normal.loc + now.gain @ x + now.offset, now.log_scale)
 
 
 class ResidualProposal(Proposal):
@@ -282,15 +281,16 @@ class ResidualProposal(Proposal):
         return self.network.hidden.part(1, self.data_encoder(self.frames, x, mask)), memory
 
     def __call__(self, state: PyTree, evidence: Float[Array, " hidden"], prior: dist.Distribution) -> dist.Distribution:
-        prior = _normal(prior)
+        normal = _normal(prior)
         layer = self.network.hidden
-        shift, log_scale = jnp.split(self.network.finish(layer.biased(layer.part(0, prior.loc) + evidence)), 2)
-        whole = prior.scale_tril @ shift if isinstance(prior, Gaussian) else prior.scale * shift
-        return _moved(prior, whole, log_scale)
+        shift, log_scale = jnp.split(self.network.finish(layer.biased(layer.part(0, normal.loc) + evidence)), 2)
+        whole = normal.scale_tril @ shift if isinstance(normal, Gaussian) else normal.scale * shift
+        return _moved(normal, whole, log_scale)
 
 
 def _normal(prior: Any) -> Any:
-    if not isinstance(prior, dist.Normal | Gaussian) or jnp.ndim(prior.loc) != 1:
+    """The prior, if it is one that these families can move."""
+    if not isinstance(prior, dist.Normal | Gaussian) or len(prior.batch_shape + prior.event_shape) != 1:
         raise InputError(
             f"the prior must be a Normal or a Gaussian of shape [latent] for this proposal, got "
             f"{type(prior).__name__} of shape {tuple(prior.batch_shape + prior.event_shape)}."

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 WORDS = {"particles": "N", "hidden": "units", "dataset": "data", "weight_decay": "weight decay"}
-DECIMALS = {"nats_per_step": 2, "nats_per_sequence": 0}
+DECIMALS = {"nats_per_step": 2, "nats_per_sequence": 0, "measure": 3}
 STAR = (
     "\\* the maximum over ELBO, IWAE and FIVO, chosen on the reported split: the paper's own convention, optimistic "
     "for these models."
