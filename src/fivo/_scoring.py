@@ -101,7 +101,7 @@ def device_batch(
 ) -> Batch:
     """The chosen sequences as a batch on the device, with the masks and inputs of a `Split`; -1 is an empty slot.
 
-    With a mesh, they come over its devices, and each process reads those of its own devices only.
+    With a mesh, they are spread over its devices, and each process reads only those on its own devices.
     """
     count, indices = len(indices), indices[rows_here(mesh, len(indices))]
     observations, lengths = pad(sequences, indices, padded_length, dtype)

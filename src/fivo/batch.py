@@ -148,7 +148,7 @@ def over_sequences(function: Callable[..., Any], batch: Batch, *others: Any, out
 
 
 def as_batch(x: Any) -> Batch:
-    """Make a batch of anything that stands for sequences.
+    """Make a batch from anything that represents sequences.
 
     Args:
         x: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of arrays [time, dim].

@@ -1,4 +1,4 @@
-"""The one exception that stands for a user's mistake."""
+"""The one exception for a user's mistake."""
 
 __all__ = ["InputError"]
 

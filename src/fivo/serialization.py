@@ -35,7 +35,7 @@ def load(path: str | os.PathLike, like: Tree) -> Tree:
 
     Args:
         path: The file.
-        like: A pytree of the structure that was saved; what is no array in it is taken over.
+        like: A pytree with the structure that was saved; its leaves that are not arrays are kept.
 
     Returns:
         A pytree like `like`, with the arrays of the file.

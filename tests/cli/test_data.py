@@ -23,6 +23,7 @@ def test_list(capsys):
     assert all(name in outcome.out for name in KNOWN)
     assert "fivo data fetch jsb" in outcome.out
     assert "284 / 15,670" in outcome.out
+    assert "bach: Four-part chorales of J. S. Bach, shipped with the package\n" in outcome.out
 
 
 def test_check(capsys, music_file):

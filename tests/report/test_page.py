@@ -1,22 +1,27 @@
 """The page: what it contains, that it is only text to a browser, and what it does in one."""
 
 import base64
+import csv
 import hashlib
 import html
+import io
 import json
 import math
 import re
 import shutil
 import subprocess
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import soundfile
 
 from fivo.errors import InputError
 from fivo.experiments.tables import write_summary
-from fivo.report import read_sources, report_page
+from fivo.report import Track, read_sources, report_page
 from fivo.report.page import UPLOT
-from fivo.runs import Excerpt, write_excerpt
+from fivo.runs import Alarms, Excerpt, Forecasts, write_excerpt
+from fivo.training import RunDirectory
 from tests.experiments.made import ODD, made_experiment, write_metrics, write_sweep, write_training
 from tests.sentences import assert_one_sentence
 
@@ -32,6 +37,8 @@ console.error = (...words) => { window.problems.push(words.join(" ")); complain(
 </script>
 """
 POINT = """
+  document.querySelectorAll("details").forEach(part => { part.open = true; });
+  await new Promise(done => setTimeout(done, 50));
   const charts = [...document.querySelectorAll(".chart")].map(host => host.chart);
   const settled = () => new Promise(done => setTimeout(done, 20));
   const point = (chart, part, kind) => {
@@ -42,6 +49,18 @@ POINT = """
   const tip = (chart, part) => {
     point(chart, part, "mousemove");
     return chart.tip.hidden ? null : chart.tip.innerText;
+  };
+  // What is downloaded, without a file.
+  const saved = {};
+  const texts = [];
+  window.Blob = class extends Blob {
+    constructor(parts, options) { super(parts, options); texts.push(parts.join("")); }
+  };
+  HTMLAnchorElement.prototype.click = function () { saved[this.download.split(".").at(-1)] = texts.at(-1); };
+  const save = async host => {
+    for (const press of host.querySelectorAll("button")) if (/^(SVG|CSV)$/.test(press.textContent)) press.click();
+    await settled();
+    return { ...saved };
   };
   const range = chart => [chart.plot.scales.x.min, chart.plot.scales.x.max].join(" ");
   const drag = async (chart, from, to) => {
@@ -86,7 +105,7 @@ PLAY = """
   point(last, 0.5, "dblclick");
   await settled();
   outcome.reset = range(last) === before;
-  const button = document.querySelector("#legend button");
+  const button = document.querySelector("details .legend button[aria-pressed]:not(figure *)");
   button.click();
   await settled();
   outcome.toggled = [button.getAttribute("aria-pressed"), lines()];
@@ -155,7 +174,7 @@ def test_the_page_holds_everything(sweep):
     for expected in ("Table 9", "Figure 3", "-7.000", "paper -6.90", "+1.60", "optimistic", "c0ffee", "fivo evaluate"):
         assert expected in words
     assert "test elbo . Trained by c0ffee" in words
-    assert page.count("<audio") == page.count("<img") > 0
+    assert page.count("<audio ") == page.count("<img ") > 0
     assert len(report_page(read_sources([sweep]), audio=False)) < 350_000
 
 
@@ -195,7 +214,7 @@ def test_nothing_is_fetched_and_names_are_text(sweep):
     assert html.escape(ODD, quote=False)[:20] in page
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert data is not None
-    assert {chart["group"] for chart in json.loads(data[1])} == {"", "picture"}
+    assert {chart["group"] for chart in json.loads(data[1])["charts"]} == {"", "picture"}
 
 
 def test_many_long_runs_make_a_small_page(tmp_path):
@@ -387,7 +406,91 @@ def test_the_charting_library_is_the_published_one():
     assert "MIT" in (UPLOT / "LICENSE").read_text()
 
 
-def test_embedded_sound_is_a_wav_file(sweep):
-    sound = re.search(r"data:audio/wav;base64,([^\"]+)", report_page(read_sources([sweep])))
-    assert sound is not None
-    assert base64.b64decode(sound[1])[:4] == b"RIFF"
+def test_embedded_sound_is_compressed(sweep):
+    sounds = re.findall(r"data:audio/mpeg;base64,([^\"]+)", report_page(read_sources([sweep])))
+    assert sounds
+    for sound in sounds:
+        waveform, rate = soundfile.read(io.BytesIO(base64.b64decode(sound)))
+        assert len(waveform) / rate > 1
+        assert np.abs(waveform).max() > 0.1
+    assert sum(map(len, sounds)) < 100_000 * len(sounds)
+
+
+def written_series(directory):
+    """A forecast of two quantities, one over dates and one over numbers, and alarms of one series."""
+    hours = np.datetime64("2024-03-01T00", "h") + np.arange(30)
+    observed = np.where(np.arange(30) < 24, np.arange(30.0), np.nan)
+    mean = np.where(np.arange(30) < 24, np.nan, 24.0)
+    ends = {0.1: mean - 1, 0.9: mean + 1}
+    tracks = [
+        Track("=house", "°C", hours, observed, mean, ends),
+        Track("b", "m", np.arange(30.0), observed, mean, ends),
+    ]
+    run = RunDirectory(directory)
+    run.write(Forecasts("my.csv", "time", [track.record() for track in tracks]))
+    p = np.where(np.arange(30) == 7, 1e-5, 0.5)
+    alarms = Track("a", "m", np.arange(30.0), np.arange(30.0), p_values=p)
+    run.write(Alarms("mine.csv", "t", 0.01, [alarms.record()]))
+
+
+SERIES = """
+  const [dated, counted, raised, p] = charts;
+  outcome.tip = tip(dated, 0.9);
+  outcome.files = await save(dated.host);
+  outcome.alarms = raised.lines.at(-1).y.filter(y => y !== null);
+  outcome.log = [p.log, counted.log];
+  counted.scale.click();
+  await settled();
+  outcome.log.push(counted.log, counted.plot.scales.y.distr);
+  outcome.lowest = counted.plot.scales.y.min > 0;
+  const search = document.getElementById("search"), rows = [...document.querySelectorAll("#runs tbody tr")];
+  const shown = () => rows.filter(row => !row.hidden).map(row => row.cells[0].textContent);
+  const lines = () => charts.at(-1).plot.series.slice(1).filter(series => series.show).length;
+  outcome.before = [shown(), lines()];
+  search.value = "ELBO jsb";
+  search.dispatchEvent(new Event("input"));
+  await settled();
+  outcome.found = [shown(), lines(), document.getElementById("matching").textContent];
+  search.value = "";
+  search.dispatchEvent(new Event("input"));
+  const order = () => [...document.querySelectorAll("#runs tbody tr")].map(row => row.cells[6].textContent);
+  const press = document.querySelectorAll("#runs thead button")[6];
+  outcome.order = [order()];
+  for (let time = 0; time < 3; time++) { press.click(); outcome.order.push(order()); }
+  outcome.table = (await save(document.getElementById("runs").closest("section"))).csv;
+"""
+
+
+@in_a_browser
+def test_series_search_order_and_downloads_in_a_browser(tmp_path):
+    """Runs alone: the answer, forecasts, alarms, the table and what can be taken away."""
+    experiment = made_experiment(grid=[{"bound": ["fivo", "elbo"], "dataset": "jsb", "learning_rate": [1e-3, 1e-4]}])
+    made = [write_training(tmp_path, run, -7.0 + place) for place, run in enumerate(experiment.runs)]
+    written_series(made[0])
+    page = report_page(read_sources(made))
+    assert "1 alarm in 30 rows of mine.csv, at a false-alarm rate of 0.01." in page
+    assert f"Best on the validation data of jsb: {made[3].name}, -4.0000 nats per timestep at step 80 of 100." in page
+    outcome = played(page, SERIES, tmp_path)
+    assert "2024-03-02 0" in outcome["tip"]
+    assert "80 % interval: 23 to 25" in outcome["tip"]
+    rows = list(csv.reader(io.StringIO(outcome["files"]["csv"])))
+    assert rows[0] == ["time", "80 % interval, lower end", "80 % interval, upper end", "forecast", "observed"]
+    assert rows[1] == ["2024-03-01T00:00:00.000Z", "", "", "", "0"]
+    assert rows[-1] == ["2024-03-02T05:00:00.000Z", "23", "25", "24", ""]
+    assert len(rows) == 31
+    drawing = ElementTree.fromstring(outcome["files"]["svg"])
+    texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"=house: °C", "observed", "forecast", "80 % interval", "time"} <= set(texts)
+    assert len(list(drawing.iter("{http://www.w3.org/2000/svg}path"))) > 4
+    assert outcome["alarms"] == [7]
+    assert outcome["log"] == [True, False, True, 3]
+    assert outcome["lowest"]
+    (before, all_lines), (found, few_lines, count) = outcome["before"], outcome["found"]
+    assert (len(before), all_lines) == (4, 4)
+    assert sorted(found) == sorted(run.name for run in made if "elbo" in run.name)
+    assert (few_lines, count) == (2, "2 of 4")
+    first, rising, falling, last = outcome["order"]
+    assert rising == ["0.0001", "0.0001", "0.001", "0.001"]
+    assert falling == rising[::-1]
+    assert last == first
+    assert outcome["table"].startswith("run,data,model,bound,N,")

@@ -1,4 +1,4 @@
-"""The loop compiler: the same programs with less work inside loops. README.md beside this file says what and why.
+"""The loop compiler: the same programs with less work inside loops. README.md in this folder explains what and why.
 
 Everything here is private and means nothing but speed: with `fivo.config.fuse(False)` it steps aside.
 """

@@ -1,4 +1,4 @@
-"""JAX's default random numbers, to the bit, computed in a straight line, and keys of particles that cost nothing.
+"""JAX's default random numbers, bit for bit, computed without a loop, and particle keys that cost nothing.
 
 On a CPU JAX runs the twenty rounds of Threefry-2x32 (Salmon et al. 2011) as a loop over whole arrays in memory;
 written out they fuse into one pass. Keys are JAX's own keys under another name, so nothing else changes.

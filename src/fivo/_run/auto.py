@@ -63,7 +63,7 @@ def choose(
 ) -> tuple[Selection, Plan]:
     """Train small candidates, compare their forecasts of the validation rows, and keep the best as a run.
 
-    Killed at any instant, the same call goes on where it was; once a run is kept, it is only read.
+    If killed at any moment, the same call resumes; once a run has been chosen, it is only read.
 
     Args:
         make_plan: Makes the plan of a candidate.

@@ -1,4 +1,4 @@
-"""`Run.backtest`: a run's forecasts of rows that it has not seen, beside simple models on the same windows."""
+"""`Run.backtest`: a run's forecasts of rows that it has not seen, compared with simple models on the same windows."""
 
 import warnings
 from collections.abc import Callable

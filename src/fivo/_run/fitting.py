@@ -87,9 +87,9 @@ def fit(
             warmup and clip.
         validation: Chooses the best step on the validation split; by default the objective itself. A run is not
             continued with another.
-        updates: Further losses with parameters of their own (`fivo.training.Update`). A run is not continued with
+        updates: Further losses with separate parameters (`fivo.training.Update`). A run is not continued with
             others, as far as their optimizers, the parameters that they train and the names of their functions tell.
-        out: The run's directory. The same call continues what was interrupted there, to the bit. None keeps the run
+        out: The run's directory. The same call resumes an interrupted run, to the same bits. None keeps the run
             only as long as the object that is returned.
         callbacks: Called with a `fivo.training.Event` at every line of metrics; one that returns True ends training. A
             run that ended so is done: calls with the same steps, with or without callbacks, only read it. Ask for more
@@ -104,7 +104,7 @@ def fit(
             estimates. A bound of your own is given one key per device, and draws other numbers on other numbers of
             devices.
         **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...;
-            recipe="tuned" stands for a set of them.
+            recipe="tuned" selects a set of them.
 
     Returns:
         The run: `run.model`, `run.history`, `run.evaluate()`, `run.diagnose()`.
@@ -220,7 +220,7 @@ def prepare(
     bound_name: str = "",
     data_name: str = "",
 ) -> Plan:
-    """The plan of a call of `fit`: names go into the settings, objects beside them, with their digests.
+    """The plan of a call of `fit`: names go into the settings; objects are kept separately, with their digests.
 
     Args:
         model, data, bound, optimizer, validation, updates, config, data_dir: As for `fit`.
@@ -279,7 +279,7 @@ def _listed(value: Any) -> Any:
 
 
 def _source_of(flat: Mapping[str, Any]) -> Source | Table:
-    """Where data comes from: a table if its name or any setting says so."""
+    """Where data comes from: a table if its name or any setting indicates one."""
     named = str(flat.get("dataset") or DEFAULTS.data.dataset)
     if named not in (*KNOWN, TIMIT) and (is_table(named) or any(name in flat for name in ONLY_TABLES)):
         return Table(dataset=named)

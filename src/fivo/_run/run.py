@@ -103,7 +103,7 @@ class Run(inference.Trained):
             num_particles: Of its filter.
             seed: Random seed.
             rate: A false-alarm rate: rows then have p-values and alarms, calibrated on the run's held-out data.
-            state: What `RowStream.save` or `to_bytes` saved, to go on from there.
+            state: What `RowStream.save` or `to_bytes` saved, to continue from there.
             options: As for `fivo.inference.RowStream`.
 
         Returns:
@@ -203,7 +203,7 @@ class Run(inference.Trained):
         return inference.diagnose(self, **options)
 
     def backtest(self, *, fit_companion: Any = None, **options: Any) -> Backtest:
-        """Forecasts of the run's test rows, scored beside seasonal-naive and an exact linear-Gaussian model.
+        """Forecasts of the run's test rows, compared with seasonal-naive and an exact linear-Gaussian model.
 
         The scores are kept in the run, and so is the linear-Gaussian model, which is fitted to the same training rows.
 

@@ -34,7 +34,7 @@ def estimate(
 
 
 def independent_copies(batch: Batch, key: Key[Array, "*batch"], copies: int) -> tuple[Batch, Key[Array, " copies"]]:
-    """Every sequence several times in a row, each with a key of its own."""
+    """Each sequence several times in a row, each copy with its own key."""
     keys = sequence_keys(key, batch.lengths.shape[0])
     keys = jax.vmap(lambda k: jax.random.split(k, copies))(keys).reshape(-1)
     return jax.tree.map(lambda leaf: jnp.repeat(leaf, copies, axis=0), batch), keys

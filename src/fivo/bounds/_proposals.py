@@ -1,4 +1,4 @@
-"""Proposals beside the model's own, and gates that weight them: the q_i and w_i(x) of multiple importance sampling."""
+"""More proposals than the model's, and gates that weight them: the q_i and w_i(x) of multiple importance sampling."""
 
 from abc import abstractmethod
 

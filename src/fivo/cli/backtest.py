@@ -37,9 +37,9 @@ def backtest(
     seed: int = 0,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
-    """Score a run's forecasts of its test rows, beside seasonal-naive and an exact linear-Gaussian model.
+    """Compare a run's forecasts of its test rows with seasonal-naive and an exact linear-Gaussian model.
 
-    Parameters stay as they were fitted; all rows before a forecast are its context. Inputs come from the table.
+    Parameters stay as they were fitted; all earlier rows are a forecast's context. Inputs come from the table.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ for name, text in {
     "anomaly": "Find strange rows and series of a table.",
 }.items():
     app.command(f"fivo.cli.rows:{name}", name=name, help=text)
-app.command("fivo.cli.backtest:backtest", name="backtest", help="Score forecasts of held-out rows beside baselines.")
+app.command("fivo.cli.backtest:backtest", name="backtest", help="Score forecasts of held-out rows against baselines.")
 app.command("fivo.cli.export:export", name="export", help="Write a run's model as programs for JAX alone.")
 app.command("fivo.cli.check:check", name="check", help="Verify the files of a run.")
 app.command("fivo.cli.sweep:sweep", name="sweep", help="Reproduce a table or figure of the paper.")

@@ -25,19 +25,20 @@ def list_(*, data_dir: Path | None = None) -> None:
     from fivo._terminal.output import console
     from fivo.data import list_datasets
 
-    # Paths and commands stand below the table: in it they would leave no room for words on eighty columns.
-    table = Table("name", "what", box=box.SIMPLE_HEAD)
+    # Titles, paths and commands are printed below the table: on eighty columns they have no room in it.
+    table = Table("name", box=box.SIMPLE_HEAD)
     for split in ("train", "valid", "test"):
         table.add_column(split, justify="right", no_wrap=True)
     entries = list_datasets(data_dir)
     for entry in entries:
         counts = [f"{sequences} / {frames:,}" for sequences, frames in entry.counts.values()]
-        table.add_row(entry.name, entry.title, *counts)
+        table.add_row(entry.name, *counts)
     screen = console()
     screen.print(table)
     for entry in entries:
         where = f"found in {entry.path}" if entry.path else f"not found; run `fivo data fetch {entry.name}`"
-        screen.print(f"{entry.name}: {where}", soft_wrap=True)
+        screen.print(f"{entry.name}: {entry.title}", soft_wrap=True)
+        screen.print(f"  {where}", soft_wrap=True)
     screen.print()
     screen.print("train, valid and test: sequences / frames. A path to a pickle, .npz or MIDI folder works too.")
     screen.print(

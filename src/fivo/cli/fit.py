@@ -55,7 +55,7 @@ def fit(
     horizon: int | None = None,
     machines: Annotated[Machines | None, Parameter(name="*")] = None,
 ) -> None:
-    """Train a model; run the same command again to resume an interrupted run, to the bit.
+    """Train a model. Run the same command again to resume an interrupted run; it ends in the same bits.
 
     Parameters
     ----------

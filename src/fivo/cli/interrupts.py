@@ -24,7 +24,7 @@ from typing import NoReturn
 
 WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
 RESUMABLE = ("sweep", "demo", "compare-gradients")
-"""Commands other than training a run that go on where they were stopped."""
+"""Commands other than training that resume where they were stopped."""
 TRAINING = ("fit", "train")
 
 _asked: list[int] = []

@@ -38,7 +38,7 @@ class Machines:
     def mesh(self) -> "Mesh | None":
         """The devices, after the other processes have come; None for one device."""
         if self.distributed or self.coordinator is not None or self.num_processes is not None:
-            # Read when JAX is loaded; what is wrong with other processes is said in a sentence.
+            # Read when JAX is loaded; problems with other processes are reported in one sentence.
             os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
             from fivo.devices import join_processes
 

@@ -30,7 +30,7 @@ def _problem(error: CycloptsError, app: App, words: tuple[str, ...], command: st
 
 
 def by_likeness(word: str, names: list[str]) -> tuple[list[str], list[str]]:
-    """The names that a word may stand for, most likely first, and all others in their order."""
+    """The names that a word may mean, most likely first, and then all others in order."""
     begun = [name for name in names if word and name.startswith(word)]
     near = list(dict.fromkeys([*begun, *difflib.get_close_matches(word, names, n=len(names))]))
     return near, [name for name in names if name not in near]

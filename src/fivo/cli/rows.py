@@ -194,7 +194,7 @@ def anomaly(
 
 @contextmanager
 def _opened(run: Path, out: Path | None, plot: Path | None = None) -> "Iterator[Run]":
-    """A run that reads tables; what looks wrong in a table is said on standard error."""
+    """A run that reads tables; warnings about a table go to standard error."""
     import warnings
 
     from fivo._run import open_run

@@ -34,7 +34,7 @@ class SweepProgress:
             self.live.stop()
 
     def show(self, status: "Status") -> None:
-        """Say where the sweep stands."""
+        """Report the progress of the sweep."""
         lines = lines_of(self.label, status)
         if self.live is not None:
             self.live.update(Group(*(Text(printable(line), no_wrap=True, overflow="ellipsis") for line in lines)))

@@ -1,4 +1,4 @@
-"""`Dataset.from_arrays`: anybody's numbers, with what is missing, what is known, and guesses where nothing is said."""
+"""`Dataset.from_arrays`: the user's numbers, with masks and inputs, and kinds guessed where none are given."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

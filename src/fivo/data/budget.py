@@ -13,10 +13,10 @@ MEMORY = 1 << 30
 SEQUENCES = 500_000
 """Sequences in a dataset, and files in a folder."""
 SEQUENCE_BYTES = 320
-"""What a sequence takes beside its numbers: an array, and its places in lists."""
+"""What a sequence takes besides its numbers: an array, and its places in lists."""
 
 INSTRUCTION_BYTES = 160
-"""The most that an instruction of a pickle adds to the memory, beside its own bytes: a memo that grows costs this."""
+"""The most that an instruction of a pickle adds to the memory, besides its own bytes: a memo that grows costs this."""
 STRING_BYTES = 255
 """A string in a pickle of note lists: the names of splits and types, and the bytes of an integer."""
 NOTES_READ = 20_000_000
@@ -32,17 +32,17 @@ NPY_HEADER_BYTES = 10_000
 WAV_CHUNKS = 1_000
 NIST_HEADER_BYTES = 1 << 16
 ENTRY_BYTES = 32
-"""What a number of plain arrays takes beside the file's bytes: checked, scaled in double precision, and stored."""
+"""What a number of plain arrays takes besides the file's bytes: checked, scaled in double precision, and stored."""
 COLUMN_BYTES = 1_000
-"""What a column takes beside its numbers: a name, a kind, a scale."""
+"""What a column takes besides its numbers: a name, a kind, a scale."""
 CELL_BYTES = 24
-"""What a cell of a table takes beside the bytes of its text: a place in a column, and whether it is there."""
+"""What a cell of a table takes besides the bytes of its text: a place in a column, and whether it is there."""
 STEP_BYTES = 64
-"""What a step of a series takes beside its numbers: its row, its time, and its place while rows are sorted."""
+"""What a step of a series takes besides its numbers: its row, its time, and its place while rows are sorted."""
 SAMPLE_BYTES = 9
-"""What a sample of a recording takes beside the file's bytes: decoded, checked, and in its frame."""
+"""What a sample of a recording takes besides the file's bytes: decoded, checked, and in its frame."""
 FACTS_BYTES = 1 << 26
-"""The JSON beside cached frames."""
+"""The JSON stored with cached frames."""
 
 
 class Budget:
@@ -69,7 +69,7 @@ class Budget:
             raise InputError(f"{self.where} becomes more than {MEMORY / 2**30:g} GiB in memory; split it up.")
 
     def spend_sequences(self, count: int) -> None:
-        """Take what `count` sequences need beside their frames."""
+        """Take what `count` sequences need besides their frames."""
         if count > SEQUENCES:
             raise InputError(
                 f"{self.where} holds {count:,} sequences, more than the {SEQUENCES:,} that are read; split it up."

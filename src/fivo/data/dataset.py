@@ -176,7 +176,7 @@ class Dataset:
 
         Args:
             train: sequences: a list of arrays `[T, D]` of any lengths, an array `[N, T, D]`, or one sequence `[T, D]`.
-                Numbers are as they were measured; NaN stands for a missing entry.
+                Numbers are as they were measured; NaN marks a missing entry.
             valid: like `train`. Left out, it is the last tenth of the training sequences, which train then lacks; with
                 fewer than ten sequences it is the last tenth of the steps of each, the others being context (see
                 `Split.starts`).

@@ -41,7 +41,7 @@ def fingerprint_part(split: str, lengths: Sequence[int]) -> bytes:
 
 
 def _update(digest: Any, part: Split) -> None:
-    """Cover what a split has beside its frames; each part is announced, so that none can stand for another."""
+    """Cover what a split has besides its frames; each part is announced, so that none can be taken for another."""
     for name in ("masks", "inputs", "starts"):
         values = getattr(part, name)
         digest.update(f"{name} {'none' if values is None else len(values)}\n".encode())

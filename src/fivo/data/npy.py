@@ -33,7 +33,7 @@ class Header(NamedTuple):
 
 
 def read_header(file: io.BufferedIOBase) -> Header:
-    """The header of an array; the file then stands where its numbers begin. Raises `ValueError` for anything else."""
+    """The header of an array; the file is left where its numbers begin. Raises `ValueError` for anything else."""
     magic = file.read(len(_MAGIC) + 2)
     size_bytes = _SIZE_BYTES.get(magic[len(_MAGIC) :])
     if not magic.startswith(_MAGIC) or size_bytes is None:

@@ -1,4 +1,4 @@
-"""What music and speech know beside their frames."""
+"""What music and speech have besides frames."""
 
 import dataclasses
 import math

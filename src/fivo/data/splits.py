@@ -14,7 +14,7 @@ from fivo.errors import InputError
 SPLITS = ("train", "valid", "test")
 """The splits that every dataset has."""
 ALL_SPLITS = ("train", "valid", "calibrate", "test")
-"""With the split that a dataset may have beside the three, in the order of time."""
+"""With the fourth split that a dataset may have, in order of time."""
 Masks = tuple[Bool[np.ndarray, "_time _dimension"], ...]
 Inputs = tuple[Shaped[np.ndarray, "_time _inputs"], ...]
 

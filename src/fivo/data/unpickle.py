@@ -1,7 +1,7 @@
 """A pickle machine that can build containers, integers and numpy integer scalars, and nothing else.
 
 It never imports or calls anything a file names: the two callables the original music files mention
-(`numpy.core.multiarray.scalar` and `numpy.dtype`) are marks on its stack that stand for "decode an integer". An
+(`numpy.core.multiarray.scalar` and `numpy.dtype`) are marks on its stack that mean "decode an integer". An
 opcode outside its short table ends the reading. Strings are read as Latin-1, which takes a byte a character: the
 names that matter are ASCII.
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 from fivo.data.budget import INSTRUCTION_BYTES, STRING_BYTES, Budget
 from fivo.errors import InputError
 
-# What a file may name, and the mark that stands for it.
+# What a file may name, and its mark.
 _SCALAR = object()
 _DTYPE = object()
 _ADMITTED = {
@@ -124,7 +124,7 @@ def _run(data: bytes, most: int) -> tuple[Any, int]:
     memo: dict[int, Any] = {}
     push, pop = stack.append, stack.pop
     at, end = 2, len(data)
-    # The branches stand in the order of their frequency: the largest of the music files has ten million instructions.
+    # The branches are in order of frequency: the largest of the music files has ten million instructions.
     for count in range(most):
         op = data[at]
         at += 1

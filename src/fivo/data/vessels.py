@@ -29,11 +29,11 @@ MOST_ROWS = 200
 def vessel_tracks(num_tracks: int, *, deviating: float = 0.02, seed: int = 0) -> Any:
     """Position reports of vessels that sail between four ports, at irregular times.
 
-    A vessel follows the lane of its route with an offset of its own (standard deviation 400 m) and wanders about it
+    A vessel follows the lane of its route with its own offset (standard deviation 400 m) and wanders about it
     (200 m), at the cruising speed of its type within a few per cent, slower near ports; it reports every 3 to 9
     minutes, its position with an error of 15 m, its speed with one of 0.2 knots and its course with one of 2 degrees. A
     deviating track has one of four deviations, in turns: a `detour` of 3 to 7 km, `loitering` at a walking pace for an
-    hour, a `jump` (silence for an hour, after which it is 3 to 6 km beside its lane), or a `speed` that is a third too
+    hour, a `jump` (silence for an hour, after which it is 3 to 6 km off its lane), or a `speed` that is a third too
     low or too high throughout.
 
     Args:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key, Shaped
 
 
 class Columns(dist.Distribution):
-    """Independent columns in groups, each with a factorised distribution of its own.
+    """Independent columns in groups, each with its own factorised distribution.
 
     Args:
         parts: the distribution of each group, with one entry per column.
@@ -31,7 +31,7 @@ class Columns(dist.Distribution):
 
     @property
     def order(self) -> np.ndarray:
-        """Where each column of a frame stands among the groups in a row."""
+        """The position of each column of a frame in the concatenated groups."""
         return np.argsort(np.concatenate([np.asarray(group) for group in self.columns]))
 
     def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> Shaped[Array, "*sample dim"]:

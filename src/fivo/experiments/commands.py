@@ -1,11 +1,11 @@
-"""The commands that make a number anew."""
+"""The commands that reproduce a number."""
 
 import shlex
 from typing import Any
 
 
 def train_command(settings: dict[str, Any], out: str) -> str:
-    """The command that makes a run anew."""
+    """The command that reproduces a run."""
     words = [f"fivo fit {shlex.quote(str(settings['dataset']))}"]
     for name, value in settings.items():
         if name == "dataset" or value == "":

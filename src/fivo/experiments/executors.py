@@ -34,7 +34,7 @@ def default_workers() -> int:
 
 @contextmanager
 def local_executor(workers: int) -> Iterator[Executor]:
-    """Threads that each start one process at a time, pinned to cores of its own.
+    """Threads that each start one process at a time, pinned to separate cores.
 
     Args:
         workers: How many.
@@ -84,7 +84,7 @@ def client_executor(cluster: Any) -> Iterator[Executor]:
 
 @contextmanager
 def _quietly(client: Any) -> Iterator[Executor]:
-    # What becomes of the connection is said in one sentence, by the sweep; these loggers have levels of their own.
+    # The sweep reports the connection's fate in one sentence; these loggers have their own levels.
     for name in ("distributed", "distributed.client", "distributed.core"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:

@@ -64,9 +64,9 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     fields: list[str]
     y_label: str
     panels: str = ""
-    """The key whose every value has a panel of its own."""
+    """The key whose values each get a panel."""
     lines: str = ""
-    """The key whose every value has a line of its own."""
+    """The key whose values each get a line."""
 
 
 class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

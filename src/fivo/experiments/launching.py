@@ -1,4 +1,4 @@
-"""A job of a sweep as a process of its own, on this machine or on whichever a scheduler chose."""
+"""A job of a sweep as a separate process, on this machine or on one that a scheduler chose."""
 
 import json
 import os
@@ -67,4 +67,4 @@ def _wait(process: subprocess.Popen, job: dict[str, Any]) -> int:
             return process.wait(POLL_SECONDS)
         except subprocess.TimeoutExpired:
             if not stands(job["lease"], job["token"]):
-                process.kill()  # a run killed at any instant goes on from its checkpoint
+                process.kill()  # a run killed at any moment resumes from its checkpoint

@@ -1,4 +1,4 @@
-"""One sweep of a directory at a time; its jobs, wherever they run, know by a file whether it still stands."""
+"""One sweep of a directory at a time; its jobs, wherever they run, check a file to see whether it is still valid."""
 
 import secrets
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a sweep has come to, read from the files of its runs, and the run that stands for a cell of the table.
+"""The results of a sweep, read from the files of its runs, and the run selected for each cell of the table.
 
 As in the paper, the learning rate and the step are chosen on the validation split: the step by the run's own bound
 while it trains, the learning rate by the score that is then reported. For models trained with FIVO that is FIVO; for
@@ -79,7 +79,7 @@ def _ended(out: Path, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
 
 
 def result_of(directory: Path) -> Result | None:
-    """What training ended with, if it has and the file is whole; training again writes a damaged one anew."""
+    """The result of training, if it has ended and the file is intact; training again rewrites a damaged one."""
     try:
         return RunDirectory(directory).result()
     except InputError:

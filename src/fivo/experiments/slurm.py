@@ -16,7 +16,7 @@ from fivo.experiments.executors import client_executor
 from fivo.extras import require
 
 KNOWN = {"partition": "queue", "time": "walltime", "account": "account", "memory": "memory", "interface": "interface"}
-"""Options with a name of their own in dask-jobqueue; all others go to sbatch as they are."""
+"""Options that dask-jobqueue names differently; all others go to sbatch unchanged."""
 LOST = "distributed.deploy.lost-worker-timeout"
 """Dask's setting: how long a worker must be gone until it counts as lost, and its job is submitted again."""
 

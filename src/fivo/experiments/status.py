@@ -1,4 +1,4 @@
-"""Where a sweep stands, read from the files that its runs write."""
+"""The progress of a sweep, read from the files that its runs write."""
 
 import json
 from collections.abc import Collection, Sequence

@@ -53,7 +53,7 @@ def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
 
 
 def write_summary(experiment: Experiment, out: Path) -> dict[str, Any]:
-    """Write the summary beside the runs, as NAME.json."""
+    """Write the summary next to the runs, as NAME.json."""
     summary = summarise(experiment, out)
     write_record(out / f"{experiment.document.name}.json", msgspec.convert(summary, Summary))
     return summary

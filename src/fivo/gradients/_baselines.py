@@ -56,7 +56,7 @@ class Baseline(eqx.Module):
 
     @property
     def num_filters(self) -> int:
-        """Independent filters per sequence; the copies of a sequence stand together in a batch."""
+        """Independent filters per sequence; the copies of a sequence are adjacent in a batch."""
         return 1
 
     def latents(self, signals: Signals) -> Float[Array, "batch time draw"]:

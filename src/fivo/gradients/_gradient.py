@@ -31,7 +31,7 @@ class Gradient(eqx.Module):
 
     @property
     def num_filters(self) -> int:
-        """Independent filters per sequence, whose copies stand together in a batch; their estimates are averaged."""
+        """Independent filters per sequence, whose copies are adjacent in a batch; their estimates are averaged."""
         return 1
 
     def check(self, pf: ParticleFilter) -> None:

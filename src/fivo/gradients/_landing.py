@@ -7,7 +7,7 @@ is on average, which turns the weight c_i of the path through z_i into c_i². Wi
 between two resamplings, and the weights those at the end of each.
 
 Models share parameters between p and q, and their states depend on earlier latents; "latents held fixed" therefore
-takes states of their own, which see the latents but not where these came from:
+takes separate states, which see the latents but not where these came from:
 
 - `sampling`: the filter's own state, that the next latent is drawn from;
 - `density`: what log p and log g read. Its latents count c_i times; after a resampling it is the sampling state;

@@ -104,7 +104,7 @@ def read_context(columns: tuple[Column, ...] | None, schema: TableSchema | None,
     """What a user gave for series.
 
     Args:
-        columns: What the model's frames are made of, where a dataset says so.
+        columns: What the model's frames consist of, if a dataset describes it.
         schema: How the table was read that the model was trained on, if it was one.
         given: A table (a path or a frame), which needs a schema; a `Batch` or a `Split`, on the model's scale; or
             arrays as they were measured, with NaN for what is missing: [time, dim], [series, time, dim], or a list of

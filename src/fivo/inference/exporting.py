@@ -74,7 +74,7 @@ def export_model(
     programs = Programs(model, len(columns), len(input_columns), num_particles, tuple(quantiles), horizon, num_samples)
     written: dict[str, bytes] = {}
     entries: dict[str, Any] = {}
-    # The plain programs: those that are rewritten for speed have fixed sizes, and keys of a kind of their own.
+    # The plain programs: those rewritten for speed have fixed sizes and a special kind of keys.
     with fuse(False):
         signatures = programs.signatures(*export.symbolic_shape("b, t"))
         for done, (name, signature) in enumerate(signatures.items()):

@@ -163,7 +163,7 @@ def inputs_after(context: Context, horizon: int, given: Any) -> Float[np.ndarray
         return None if given is None else np.asarray(given)
     if not schema.input_columns or seen.inputs is None:
         return None
-    if not schema.inputs:  # what is static goes on as it was, and the next rows are one step apart
+    if not schema.inputs:  # static inputs stay as they were, and the next rows are one step apart
         last = np.stack([u[-1] for u in seen.inputs])
         if schema.gap is not None:
             last[:, -1] = (schema.time.step - schema.gap.shift) / schema.gap.scale

@@ -53,7 +53,7 @@ def predict_next(
 
     log_weights = state.particles.log_weights
     latents = latents_of(particles, jax.random.split(particle_key, pf.num_particles))
-    # Rows have latents of their own: those they are scored with would know them better than the row that comes.
+    # Predictions need fresh latents: those that a row was scored with have already seen it.
     cumulative = jnp.cumsum(jnp.exp(log_weights))
     uniform = jax.random.uniform(choice_key, (num_samples,), dtype) * cumulative[-1]
     chosen = jnp.minimum(jnp.searchsorted(cumulative, uniform, side="right"), pf.num_particles - 1)

@@ -42,7 +42,7 @@ def evaluate(
         split: train, valid or test.
         particles: N of the bounds that are given by name.
         bounds: Names among elbo, iwae, fivo and sixo, or bounds of your own by names of your choice. A run that was
-            trained with sixo, or with an objective of its own, is scored with that too, where it is at hand.
+            trained with sixo, or with the user's own objective, is also scored with that if it is available.
         repeats: Independent evaluations, for the mean and its standard error.
         seed: Random seed.
         batch_size: Sequences that are scored at once; changes no estimate.

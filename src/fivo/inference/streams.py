@@ -1,4 +1,4 @@
-"""Rows that come one by one: each is scored before the next one is there, and every series keeps a state of its own."""
+"""Rows that arrive one by one: each is scored before the next one arrives, and every series keeps its own state."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ VERSION = 1
 
 
 class RowStream:
-    """Scores rows one by one, of any number of series, each with a state of its own; `Run.stream` makes them.
+    """Scores rows one by one, for any number of series, each with its own state; `Run.stream` makes them.
 
     Args:
         model: A model whose proposal reads no future rows; of a `LinearGaussian` the answers are exact.

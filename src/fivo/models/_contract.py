@@ -219,7 +219,7 @@ class SequenceModel(eqx.Module):
 
 
 def has_initial_prior(model: SequenceModel) -> bool:
-    """Whether a model gives the first latent a distribution of its own.
+    """Whether a model has a separate distribution for the first latent.
 
     Args:
         model: the model.

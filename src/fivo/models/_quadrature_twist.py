@@ -35,7 +35,7 @@ class QuadratureTwist(Twist):
         num_points: points in every dimension.
         window: w, frames to look ahead.
 
-    For Markov models whose prior is a diagonal normal. Where every observed entry has a latent of its own, and the
+    For Markov models whose prior is a diagonal normal. Where every observed entry has its own latent, and the
     emission factorises, the integral does so too, and the number of latents does not matter; otherwise points are on a
     grid of all dimensions, which must be few.
     """

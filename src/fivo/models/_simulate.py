@@ -15,7 +15,7 @@ from fivo.models._trajectories import over_time
 
 
 class Generator(NamedTuple):
-    """Where a simulation stands after some frames: everything that the next one depends on.
+    """The state of a simulation after some frames: everything that the next one depends on.
 
     Args:
         state: h_t.
@@ -54,7 +54,7 @@ def simulate(
         num_steps: how many frames to draw.
         key: a random key.
         inputs: u [num_steps, input] of the frames that are drawn, for models that read inputs.
-        start: the state and memory after some frames, to go on from there; by default the beginning.
+        start: the state and memory after some frames, to continue from there; by default the beginning.
 
     Returns:
         The latents and observations of one sequence; map it over keys for more.

@@ -15,7 +15,7 @@ class Twist(eqx.Module):
     """A family of twists r_t(z_t, x_t+1:T) > 0 for some kind of model.
 
     Subclasses define `lookahead` and `__call__`; both are given the model, whose parameters they may use. A family
-    with arrays of its own is trained by the bound or by an update of `fivo.training`.
+    with its own arrays is trained by the bound or by an update of `fivo.training`.
     """
 
     def check(self, model: SequenceModel) -> None:

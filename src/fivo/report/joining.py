@@ -27,7 +27,7 @@ def _join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         return first
     other = [key for key in SHARED if first.get(key) != second.get(key)]
     if other or first["relative_to"]:
-        # Each summary of relative scores has subtracted a score of its own.
+        # Each summary of relative scores has subtracted its own baseline.
         reason = f"they differ in {', '.join(other)}" if other else "their scores are relative to different runs"
         raise InputError(f"the summaries of {first['name']!r:.60} cannot be joined, as {reason}; report them apart.")
     cells = {_identity(cell): cell for cell in first["cells"]}

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 
 class Measure(NamedTuple):
-    """A quantity over training; `log` asks for a logarithmic axis."""
+    """A quantity over training, what it means, and whether its axis is logarithmic."""
 
     title: str
     unit: str
+    meaning: str
     log: bool = False
 
     @property
@@ -17,9 +18,17 @@ class Measure(NamedTuple):
 
 
 MEASURES = {
-    "bound": Measure("Training bound", "nats per timestep"),
-    "validation": Measure("Validation bound", "nats per timestep"),
-    "kl": Measure("KL from q to p", "nats per timestep"),
-    "ess": Measure("Effective sample size", "particles"),
-    "gradient_norm": Measure("Norm of the gradient", "", log=True),
+    "bound": Measure("Training bound", "nats per timestep", "What training climbs, on the batch of the step."),
+    "validation": Measure(
+        "Validation bound", "nats per timestep", "The same bound on data not trained on; its highest point is kept."
+    ),
+    "kl": Measure(
+        "KL from q to p", "nats per timestep", "How far proposals move away from the prior; near 0, latents are unused."
+    ),
+    "ess": Measure(
+        "Effective sample size", "particles", "How many of the particles carry weight, on average over the steps."
+    ),
+    "gradient_norm": Measure(
+        "Norm of the gradient", "", "Spikes mean unstable training: lower the learning rate, or clip.", log=True
+    ),
 }

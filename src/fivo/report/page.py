@@ -1,4 +1,4 @@
-"""One page that shows everything: tables beside the paper's, curves, figures and music, in a single file."""
+"""One page that shows everything: tables compared with the paper's, curves, figures and music, in a single file."""
 
 import base64
 import tempfile
@@ -9,23 +9,23 @@ from typing import Any
 from fivo import __version__
 from fivo.errors import InputError
 from fivo.extras import require
+from fivo.report.answers import answers
+from fivo.report.chartdata import Charts, add_figures, add_series, add_training
 from fivo.report.damage import refusing_damage
-from fivo.report.figures import write_figure
 from fivo.report.grid import Grid, arranged, heading, number_text, signed, spread_text
-from fivo.report.measures import MEASURES
 from fivo.report.pianoroll import write_pianoroll
-from fivo.report.reading import RunFiles, Sources, curves
-from fivo.report.series import plot_anomaly, plot_forecast
+from fivo.report.reading import RunFiles, Sources
+from fivo.report.roll import as_pianoroll, held_notes
 from fivo.report.sound import write_wav
 from fivo.report.style import DARK_COLOURS, LIGHT_COLOURS
-from fivo.report.tracks import Track
-from fivo.runs import Alarms
 
 PARTS = Path(__file__).parent / "page_parts"
 UPLOT = Path(__file__).parent / "vendor" / "uplot"
 SOUND_RATE = 11025
 MOST_PIECES = 4
-MOST_DRAWINGS = 8
+MOST_DRAWN_RUNS = 4
+"""Runs whose forecasts and alarms are drawn."""
+SCRIPTS = ("chart.js", "downloads.js", "tables.js", "page.js")
 
 
 def report_page(sources: Sources, *, audio: bool = True) -> str:
@@ -52,22 +52,28 @@ def report_page(sources: Sources, *, audio: bool = True) -> str:
 
 
 def _content(sources: Sources, audio: bool) -> dict[str, Any]:
-    charts, data = _charts(sources)
+    charts = Charts()
+    figures = add_figures(charts, sources)
+    series = [kept for run in sources.runs[:MOST_DRAWN_RUNS] for kept in add_series(charts, run)]
+    training = add_training(charts, sources.runs)
+    pieces = _pieces(sources, audio)
+    data = {"charts": charts.data, "rolls": {piece["id"]: piece.pop("notes") for piece in pieces}}
     return {
         "title": _title(sources),
         "version": __version__,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "answers": answers(sources, series),
         "tables": [(summary, _grid(summary)) for summary in sources.summaries if summary["cells"]],
-        "figures": [(summary, charts[summary["name"]]) for summary in sources.summaries if summary["name"] in charts],
-        "curves": charts.get("", []),
-        "pieces": _pieces(sources, audio),
-        "drawings": [drawing for run in sources.runs for drawing in _drawings(run)][:MOST_DRAWINGS],
+        "figures": figures,
+        "training": training,
+        "pieces": pieces,
+        "series": series,
         "runs": sources.runs,
         "data": data,
         # Not of the data, and inserted as they are: none may contain what would end its element.
         "style": _part(UPLOT / "uPlot.min.css") + _part(PARTS / "page.css"),
-        "charting": _part(UPLOT / "uPlot.iife.min.js") if data else "",
-        "script": _part(PARTS / "page.js"),
+        "charting": _part(UPLOT / "uPlot.iife.min.js") if charts.data else "",
+        "scripts": [_part(PARTS / name) for name in SCRIPTS],
         "colours": list(zip(LIGHT_COLOURS, DARK_COLOURS, strict=True)),
     }
 
@@ -86,31 +92,6 @@ def _grid(summary: dict[str, Any]) -> Grid:
     return grid._replace(notes=[note.replace("\\*", "*") for note in grid.notes])
 
 
-def _charts(sources: Sources) -> tuple[dict[str, list[str]], list[dict[str, Any]]]:
-    """The places of charts on the page, by experiment ("" for the runs), and what the script draws there."""
-    places: dict[str, list[str]] = {}
-    data = []
-
-    def add(owner: str, title: str, label: str, lines: list[dict[str, Any]], log: bool = False) -> None:
-        identity = f"chart{len(data)}"
-        places.setdefault(owner, []).append(identity)
-        data.append({"id": identity, "group": owner, "title": title, "y": label, "lines": lines, "log": log})
-
-    for summary in sources.summaries:
-        for panel in summary["figure"] or []:
-            if panel["lines"]:
-                # A panel named like its figure is under that heading already.
-                named = panel["title"] != summary["title"]
-                words = (panel["title"], panel["y_label"]) if named else (panel["y_label"], "")
-                add(summary["name"], *words, panel["lines"])
-    runs = curves(sources.runs)
-    for field, measure in MEASURES.items():
-        lines = [{"label": run["label"], **run["lines"][field]} for run in runs if run["lines"][field]["x"]]
-        if lines:
-            add("", measure.heading, "", lines, measure.log)
-    return places, data
-
-
 def _pieces(sources: Sources, audio: bool) -> list[dict[str, Any]]:
     """A few runs' music, data before samples; those that an experiment selected come first."""
     chosen = {
@@ -124,8 +105,7 @@ def _distinct(runs: list[RunFiles]) -> list[RunFiles]:
     """The first run of each dataset and bound, then the others."""
     first: dict[tuple[Any, Any], RunFiles] = {}
     for run in runs:
-        data, bound = (run.config.get(section, {}) for section in ("data", "bound"))
-        first.setdefault((data.get("dataset"), bound.get("kind")), run)
+        first.setdefault((run.settings.get("dataset"), run.settings.get("bound")), run)
     labels = {run.label for run in first.values()}
     return [*first.values(), *(run for run in runs if run.label not in labels)]
 
@@ -144,31 +124,31 @@ def _music(run: RunFiles, audio: bool) -> list[dict[str, Any]]:
                 continue  # an excerpt that somebody damaged is not worth the page
             pieces.append(
                 {
+                    "id": f"{run.label}-{name}",
+                    "notes": _notes(roll),
                     "run": run.label,
                     "name": "data (test)" if name == "data" else "sample of the model",
                     "picture": _embedded(picture, "image/png"),
-                    "sound": _embedded(sound, "audio/wav") if audio else None,
+                    "sound": _compressed(sound) if audio else None,
                 }
             )
     return pieces
 
 
-def _drawings(run: RunFiles) -> list[dict[str, Any]]:
-    """What was last drawn of tables with a run."""
-    found = []
-    for what, kept in (("forecast", run.forecasts), ("alarms", run.alarms)):
-        if kept is None or not kept.tracks:
-            continue
-        tracks = [Track.of(record) for record in kept.tracks]
-        if isinstance(kept, Alarms):
-            figure = plot_anomaly(tracks, rate=kept.rate, time_label=kept.time_label)
-        else:
-            figure = plot_forecast(tracks, time_label=kept.time_label)
-        with tempfile.TemporaryDirectory() as folder:
-            write_figure(Path(folder, "drawing.png"), figure)
-            picture = _embedded(Path(folder, "drawing.png"), "image/png")
-        found.append({"run": run.label, "what": what, "table": kept.table, "picture": picture})
-    return found
+def _notes(roll: Any) -> list[list[int]]:
+    """The notes of a pianoroll as [MIDI note, first step, steps]."""
+    return [
+        [int(note), int(start), int(stop - start)]
+        for note, start, stop in zip(*held_notes(as_pianoroll(roll)), strict=True)
+    ]
+
+
+def _compressed(sound: Path) -> str:
+    """A WAV file as MP3, a tenth of its size."""
+    soundfile = require("soundfile", "Music on the page")
+    smaller = sound.with_suffix(".mp3")
+    soundfile.write(smaller, *soundfile.read(sound), format="MP3")
+    return _embedded(smaller, "audio/mpeg")
 
 
 def _embedded(path: Path, kind: str) -> str:

@@ -56,7 +56,7 @@ def plot_panels(panels: Sequence[Panel], *, title: str = "") -> "Figure":
 
 
 def _add_legends(figure: "Figure", legends: Sequence[_Entries], columns: int) -> None:
-    """Below everything for labels that several panels share, otherwise inside; a long one beside its panel."""
+    """Below the figure for labels that several panels share, otherwise inside its panel, or next to it if long."""
     labels = [tuple(words) for _, words in legends]
     shared = next((words for words in labels if labels.count(words) > 1), ())
     if shared:

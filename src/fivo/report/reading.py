@@ -39,6 +39,14 @@ class RunFiles:
     forecasts: runs.Forecasts | None = None
     alarms: runs.Alarms | None = None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that a table of runs shows, by the names of their options."""
+        sections = {name: part for name, part in self.config.items() if isinstance(part, dict)}
+        flat = {key: value for part in sections.values() for key, value in part.items() if key != "kind"}
+        kinds = {name: part["kind"] for name, part in sections.items() if "kind" in part}
+        return flat | kinds
+
 
 @dataclass(frozen=True)
 class Sources:

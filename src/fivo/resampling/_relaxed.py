@@ -14,7 +14,7 @@ MAX_PARTICLES = 1024
 
 
 class Relaxed(DifferentiableScheme):
-    """Particle i goes on in the state Σ_j y_ij h_j with y_i = softmax((log w + Gumbel noise) / temperature).
+    """Particle i continues in the state Σ_j y_ij h_j with y_i = softmax((log w + Gumbel noise) / temperature).
 
     At temperature 0 this would be multinomial resampling. Above it, states are averages that no particle was in: p̂ is
     no longer unbiased, and its logarithm no longer a lower bound.

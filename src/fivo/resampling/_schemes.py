@@ -3,7 +3,7 @@
 Given that the reference particle k of conditional SMC (Algorithm 2 of the paper) is continued, the pair of the
 ancestors and of the slot j that continues it has a law proportional to the scheme's own, on all pairs with a_j = k.
 Keeping a slot aside and resampling the others as usual has that law for independent draws only; schemes whose draws
-depend on each other need conditional forms of their own (Chopin and Singh 2015).
+depend on each other need separate conditional forms (Chopin and Singh 2015).
 
 A law says how probable the ancestors were that a scheme drew, one number per independent draw: those of multinomial and
 stratified resampling are told apart, those of systematic resampling, which share one uniform, are one draw. Residual

@@ -12,7 +12,7 @@ from fivo.weights import normalize
 
 
 class Soft(DifferentiableScheme):
-    """Ancestors from m = α w + (1 - α) / N; each goes on with the weight w / (N m), through which derivatives pass.
+    """Ancestors from m = α w + (1 - α) / N; each continues with the weight w / (N m), which carries derivatives.
 
     The weights make up for the mixture, so p̂ stays unbiased and its logarithm a lower bound. They are not normalised:
     their sum belongs to the next increment.

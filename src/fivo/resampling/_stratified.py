@@ -81,7 +81,7 @@ def at_points(
 def edges_from_stratum(
     log_weights: Float[Array, " particle"], ancestors: Int[Array, " particle"]
 ) -> tuple[Float[Array, " particle"], Float[Array, " particle"]]:
-    """The cumulative weights around each ancestor, in units of strata from the start of its own."""
+    """The cumulative weights around each ancestor, in units of strata from the start of its stratum."""
     size = ancestors.shape[0]
     upper = jnp.cumsum(jnp.exp(log_weights))
     lower = jnp.concatenate([jnp.zeros_like(upper[:1]), upper[:-1]])

@@ -37,7 +37,7 @@ class Best(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Progress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a run stands: everything but the arrays that its future depends on, and what it has cost.
+    """The state of a run: everything except the arrays that its future depends on, and what it has cost.
 
     Args:
         step: Optimizer steps taken.

@@ -83,7 +83,7 @@ class WindowScores(Part, frozen=True):
 
 
 class Backtest(Record, frozen=True):
-    """Forecasts of rows that were held out, scored beside those of simple models, as `Run.backtest` returns it.
+    """Forecasts of held-out rows, compared with those of simple models, as `Run.backtest` returns it.
 
     Args:
         data: The split that windows are of, or the table that was given.

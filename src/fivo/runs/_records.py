@@ -259,7 +259,7 @@ class Diagnosis(Record, frozen=True):
 
 
 Numbers = list[float | None]
-"""None where there is no number."""
+"""None marks a missing number."""
 
 
 class TrackRecord(Part, frozen=True):

@@ -41,7 +41,7 @@ class Option(msgspec.Struct, frozen=True):
         name: Its flat name.
         section: The section that it belongs to.
         type: Its type, with limits and help.
-        default: What holds if nothing is said.
+        default: The default value.
         help: A sentence about it.
     """
 
@@ -71,7 +71,7 @@ def options() -> dict[str, Option]:
 _KIND_HELP = {
     "model": "The model.",
     "bound": "The training objective.",
-    "twist": "How the bound sixo looks ahead; rnn unless it is said.",
+    "twist": "How the bound sixo looks ahead; rnn by default.",
 }
 
 
@@ -105,7 +105,7 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
 
     Args:
         flat: What differs from `base`; unknown names, values out of range, and settings that the chosen kind of a
-            section does not have are refused in one sentence. A `recipe` stands for the settings that it names.
+            section does not have are refused in one sentence. A `recipe` expands to the settings that it names.
         base: Where everything else comes from. A section whose kind changes starts from that kind's defaults.
 
     Returns:
@@ -210,7 +210,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 OF_RUNS = (*OF_OBJECTS, "record")
-"""What a run's config.toml has beside settings: digests, the user's own values, and the run's identity."""
+"""What a run's config.toml holds besides settings: digests, the user's own values, and the run's identity."""
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class RecurrentTwist(Section, frozen=True, tag="rnn"):
         ),
     ] = "dre"
     twist_learning_rate: Annotated[
-        float, Meta(gt=0, le=1, description="Adam's learning rate of a twist with a loss of its own.")
+        float, Meta(gt=0, le=1, description="Adam's learning rate for a twist with its own loss.")
     ] = 1e-3
     twist_repeats: Annotated[int, _count("Steps of the twist's own loss after each step of the bound.")] = 1
     twist_copies: Annotated[int, _count("Trajectories simulated per sequence of a step for the twist's own loss.")] = 4
@@ -180,7 +180,7 @@ class Adam(Section, frozen=True, tag="adam"):
     ] = 0.0
     schedule: Annotated[
         Literal["constant", "cosine"],
-        Meta(description="How the learning rate goes on after the warm-up: constant, or along a cosine to zero."),
+        Meta(description="The learning rate after the warm-up: constant, or a cosine decay to zero."),
     ] = "constant"
     warmup: Annotated[int, Meta(ge=0, description="Steps over which the learning rate rises linearly from zero.")] = 0
     clip: Annotated[

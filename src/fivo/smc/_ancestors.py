@@ -1,4 +1,4 @@
-"""How well a particle goes on with given latents: the weights of ancestor sampling and of backward simulation."""
+"""How well given latents continue a particle: the weights of ancestor sampling and of backward simulation."""
 
 import jax
 import jax.numpy as jnp

@@ -47,7 +47,7 @@ def conditional_filter(
         batch: a `Batch`, or what can be made one.
         reference: a trajectory for each sequence, [batch, time, ...].
         key: one random key, or one for each sequence.
-        ancestor_sampling: draw the past of the reference anew wherever particles are resampled (Lindsten, Jordan and
+        ancestor_sampling: redraw the past of the reference whenever particles are resampled (Lindsten, Jordan and
             Schön 2014), by what each particle gives the reference's future: O(N) a step where latents are Markov, O(N
             T) elsewhere.
         keep: which per-particle records to return: "log_weights", "ancestors", "latents".

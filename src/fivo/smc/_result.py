@@ -103,7 +103,7 @@ class FilterResult(eqx.Module):
         return getattr(self, name)
 
     def require(self, *names: Record) -> None:
-        """Refuse, with `InputError`, to go on without these per-particle records.
+        """Raise `InputError` unless these per-particle records were kept.
 
         Args:
             names: "log_weights", "ancestors" or "latents".

@@ -13,7 +13,7 @@ SECONDS = 10
 def code_commit() -> str:
     """The commit of the checkout that the package runs from, `+` if it was changed since; else the version."""
     package = Path(fivo.__file__).parent
-    # A package installed into an environment may stand in somebody else's repository: it is not tracked there.
+    # An environment may be inside somebody else's repository, which does not track the installed package.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return f"version {fivo.__version__}"
     changed = _git(package, "status", "--porcelain", "--untracked-files=no", ".")

@@ -20,9 +20,9 @@ MAIN = "objective"
 
 @dataclass(frozen=True)
 class Update:
-    """A further loss beside the bound, with parameters, optimizer, data and random numbers of its own.
+    """An additional loss, with its own parameters, optimizer, data and random numbers.
 
-    It is part of the same step and the same checkpoints: a run with updates resumes to the bit like any other.
+    It is part of the same step and the same checkpoints: a run with updates resumes to the same bits, like any other.
 
     Args:
         name: Names the group of parameters and their optimizer's state.

@@ -44,7 +44,7 @@ class Event:
 
     @property
     def model(self) -> SequenceModel:
-        """The model as trained so far, to keep: training reuses the buffers of its own."""
+        """A copy of the model as trained so far: training reuses its own buffers."""
         model = self._session.trainer.model(self._session.state)
         return jax.tree.map(lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf, model)
 
@@ -137,10 +137,10 @@ def train(
 
 
 def _train(session: Session, watchers: Watchers) -> Best:
-    """Train from where a session stands to the end, with everything on disk agreeing with it first."""
+    """Train from a session's current step to the end, after making everything on disk agree with it."""
     run = session.run
     if not session.finished:
-        # Before the settings change: a kill in between must not leave a result beside settings it is not of.
+        # Before the settings change: a kill in between must not leave a result next to other settings than its own.
         run.forget_result()
         run.record_provenance(session.dataset)
     run.record(session.plan.settings, session.progress.step)

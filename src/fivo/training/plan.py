@@ -1,4 +1,4 @@
-"""What a run is made of: settings, and the objects that they stand for or name."""
+"""What a run is made of: settings, and the objects that they describe or name."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from fivo.training.twists import density_ratio, temporal_difference
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a run is made of: its settings, and the objects that they stand for or name."""
+    """Everything that a run is made of: its settings, and the objects that they describe or name."""
 
     settings: Settings
     """All settings."""

@@ -118,7 +118,7 @@ class Session:
         return self.progress.step >= self.config.steps or out_of_patience or ended
 
     def save(self) -> None:
-        """A checkpoint to continue from to the bit; when it is the best one, it is kept as that too."""
+        """A checkpoint from which training resumes to the same bits; if it is the best one, it is also kept as such."""
         self.run.write_latest(serialization.to_arrays(self.state), self.progress)
         self.saved_step = self.progress.step
         # After `latest`: killed between the two, the next start does this again. The other way around, a best
@@ -207,7 +207,7 @@ class Session:
         return session
 
     def failure(self, what: str, step: int) -> InputError:
-        """The sentence for a run that cannot go on."""
+        """The error message for a run that cannot continue."""
         return InputError(
             f"the {what} became NaN or infinite at step {step}; the run is kept as it was at step {self.saved_step}: "
             f"go on with another setting, {self._advice()}."

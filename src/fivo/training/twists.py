@@ -1,4 +1,4 @@
-"""Losses that train a twist beside the bound: density-ratio estimation and temporal differences, on simulated data."""
+"""Losses that train a twist besides the bound: density-ratio estimation and temporal differences, on simulated data."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -157,7 +157,7 @@ def temporal_difference_loss(
 
 
 def simulated_pairs(model: SequenceModel, batch: Batch, *, key: Key[Array, ""], copies: int = 1) -> Simulated:
-    """Trajectories with the lengths, missing entries and inputs of a batch, and independent ones beside them.
+    """Trajectories with the lengths, missing entries and inputs of a batch, and independent ones to compare them with.
 
     Args:
         model: the model.

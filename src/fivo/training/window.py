@@ -42,12 +42,12 @@ class Window:
         return None
 
     def unlogged(self) -> tuple[dict[str, float], ...]:
-        """The metrics of every step, exactly, to go on with later."""
+        """The exact metrics of every step, to continue with later."""
         fetched = jax.device_get(self.metrics)
         return (*self.before, *({name: float(value) for name, value in metrics.items()} for metrics in fetched))
 
 
 def _ordered(metrics: Mapping[str, float]) -> list[str]:
-    """Ours first, in their order; then what the run has beside them."""
+    """Ours first, in their order; then the run's other metrics."""
     ours = [name for name in METRICS if name in metrics]
     return ours + sorted(name for name in metrics if name not in METRICS)

@@ -17,7 +17,7 @@ from fivo.data.tables.schema import TimeKind
 from fivo.errors import InputError
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")
-"""What stands for a missing cell, in any case; an empty one does too."""
+"""Texts that mark a missing cell, in upper or lower case; so does an empty one."""
 TIMES = (
     "%Y-%m-%dT%H:%M:%S%.f%#z",
     "%Y-%m-%d %H:%M:%S%.f%#z",

@@ -47,7 +47,7 @@ class TableOverview:
         rows: How many rows it has.
         lengths: The rows of each series.
         time: How time is read.
-        begin: The first time, as it stands in the table.
+        begin: The first time, as written in the table.
         end: The last time.
         columns: What is in each column.
     """

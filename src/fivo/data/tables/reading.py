@@ -49,7 +49,7 @@ def read_table(path: str | Path) -> Frame:
             the same columns, which get another column `file` with the name of the file that a row is from.
 
     Returns:
-        The table; every cell of a CSV is a text, as it stands in the file, and an empty one is null.
+        The table; every cell of a CSV is text, exactly as in the file, and an empty one is null.
     """
     polars()
     path = expanded(path)
@@ -66,7 +66,7 @@ def read_table(path: str | Path) -> Frame:
 
 
 def as_table(table: object) -> Frame:
-    """Read anything that stands for a table.
+    """Read anything that represents a table.
 
     Args:
         table: A path, or a frame of pandas, polars or pyarrow.

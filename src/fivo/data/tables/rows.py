@@ -298,7 +298,7 @@ def _plain_time(given: Any) -> float | None:
 
 
 def _moment(given: Any) -> int | None:
-    """Microseconds since 1970, in UTC; None of what is no date or time."""
+    """Microseconds since 1970, in UTC; None for anything that is not a date or time."""
     if isinstance(given, np.datetime64):
         return int(given.astype("datetime64[us]").astype(np.int64))
     if isinstance(given, str):
