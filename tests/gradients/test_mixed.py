@@ -29,6 +29,7 @@ from tests.sentences import assert_one_sentence
 pytestmark = pytest.mark.usefixtures("x64")
 
 NODES = 3
+BASELINES = {"no baseline": (), "particles": (OtherParticles(),), "moving average": (MovingAverage(slope=-0.7),)}
 ORDERS = [False, True]
 orders = pytest.mark.parametrize("level_first", ORDERS, ids=["regime first", "level first"])
 
@@ -80,20 +81,15 @@ def test_the_replay_is_the_filter(level_first):
         np.testing.assert_allclose(drawn, written, rtol=1e-12)
 
 
-@covering(
-    "level_first, gradient",
-    ORDERS,
-    [MixedScore(), MixedScore(OtherParticles()), MixedScore(MovingAverage(slope=-0.7))],
-    strength=1,
-)
-def test_mixed_scores_are_the_gradient_of_fivo(level_first, gradient):
-    got = expectation(fivo(gradient), level_first, resampling=True)
+@covering("level_first, baseline", ORDERS, BASELINES, strength=1)
+def test_mixed_scores_are_the_gradient_of_fivo(level_first, baseline):
+    got = expectation(fivo(MixedScore(*BASELINES[baseline])), level_first, resampling=True)
     assert differences(got, exact(level_first, resampling=True)).max() < 1e-12
 
 
-@covering("level_first, gradient", ORDERS, [Mixed(), Mixed(OtherParticles())], strength=1)
-def test_without_resampling_scores_of_the_discrete_latents_suffice(level_first, gradient):
-    got = expectation(IWAE(2, gradient=gradient), level_first, resampling=False)
+@covering("level_first, baseline", ORDERS, ["no baseline", "particles"], strength=1)
+def test_without_resampling_scores_of_the_discrete_latents_suffice(level_first, baseline):
+    got = expectation(IWAE(2, gradient=Mixed(*BASELINES[baseline])), level_first, resampling=False)
     assert differences(got, exact(level_first, resampling=False)).max() < 1e-12
 
 
