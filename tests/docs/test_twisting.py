@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from fivo.experiments import read_experiment
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -14,3 +16,15 @@ def test_the_page_has_the_figures_of_the_results():
         assert f"| {row['objective']} | {row['drift']:.4f} | {shown} |" in page
     gaps = {row["objective"]: row["gap"] for row in rows}
     assert abs(gaps["SIXO-DRE"]) < 0.01 < min(gaps["FIVO"], gaps["FIVO, resampling score"])
+
+
+def test_the_page_has_the_exact_likelihoods_of_the_currencies():
+    page = (ROOT / "docs" / "twisting.md").read_text()
+    sums = json.loads((ROOT / "results" / "forex-exact.json").read_text())["sums"]
+    for fitted, values in sums.items():
+        assert f"| {fitted} | {values['train']:,.2f} | {values['test']:,.2f} |" in page
+        assert abs(values["test"] - values["test_on_a_finer_grid"]) < 0.01
+    published = [row["value"] for row in read_experiment("sixo-forex").document.published]
+    assert sums["train"]["test"] + 44 < min(published) < max(published) < sums["test"]["test"] - 24
+    for value in published:
+        assert f"{value:,.2f}" in page
