@@ -1,6 +1,6 @@
 """The particle filter with its particles over devices, for more of them than one device holds.
 
-Every device proposes and weights its own particles; one number triple per device is exchanged for log p̂_t and the ESS.
+Every device proposes and weights its own particles; four numbers per device are exchanged for log p̂_t and the ESS.
 Two ways to resample, both unbiased for p(x) and O(N):
 
 - exact: weights are collected on every device, which draws all ancestors, sorted, with the key that one device would
@@ -10,6 +10,7 @@ Two ways to resample, both unbiased for p(x) and O(N):
   and Moulines 2015). Weights are never collected, and particles move only then.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -24,11 +25,10 @@ from fivo.batch import Batch
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
 from fivo.models import Frame, SequenceModel, inspect_step, over_time, read_batch, start_state
-from fivo.resampling import Always, ESSBelow, Every, Never, draw_ancestors, systematic
+from fivo.resampling import ESSBelow, draw_ancestors, systematic
 from fivo.smc._result import FilterResult
 from fivo.smc._rules import Rules
 from fivo.smc._step import Particles, StepInfo, only_active
-from fivo.weights import normalize
 
 if TYPE_CHECKING:
     from fivo.smc._filter import ParticleFilter
@@ -56,6 +56,8 @@ class Totals(NamedTuple):
     kl: Float[Array, ""]
     log_islands: Float[Array, " device"]
     """log of the weight of each device's particles together, of a total of one."""
+    ess_islands: Float[Array, " device"]
+    """The ESS of each device's particles by their weights among themselves."""
 
 
 @eqx.filter_jit
@@ -133,22 +135,43 @@ def _ring(pf: "ParticleFilter") -> tuple[str, int]:
 
 
 def _totals(joint: Float[Array, " particle"], log_ratio: Float[Array, " particle"], axis: str, devices: int) -> Totals:
-    """log Σ_i exp, the ESS, the average of -log_ratio and the shares of the devices, by one exchange."""
+    """log Σ_i exp, the ESS, the average of -log_ratio and the shares of the devices, by one exchange.
+
+    Where all weights are zero, they count as equal.
+    """
+    count = joint.shape[0]
     top = lax.stop_gradient(jnp.max(joint))
     top = jnp.where(jnp.isneginf(top), 0, top)
     shifted = jnp.exp(joint - top)
     mine = jnp.stack([top, jnp.sum(shifted), jnp.sum(shifted**2), -jnp.mean(log_ratio)])
     tops, sums, squares, kls = lax.all_gather(mine, axis, axis=1)
-    highest = jnp.max(jnp.where(sums > 0, tops, -jnp.inf))
+    some = sums > 0
+    highest = jnp.max(jnp.where(some, tops, -jnp.inf))
     highest = lax.stop_gradient(jnp.where(jnp.isneginf(highest), 0, highest))
     scale = jnp.exp(jnp.minimum(tops - highest, 0))
     total = jnp.sum(sums * scale)
     alive = total > 0
     safe = jnp.where(alive, total, 1)
-    log_total = jnp.where(alive, jnp.log(safe) + highest, -jnp.inf)
     shares = jnp.where(alive, sums * scale / safe, 1 / devices)
-    log_islands = jnp.where(shares > 0, jnp.log(jnp.where(shares > 0, shares, 1)), -jnp.inf)
-    return Totals(log_total, safe**2 / jnp.where(alive, jnp.sum(squares * scale**2), 1), jnp.mean(kls), log_islands)
+    return Totals(
+        log_total=jnp.where(alive, jnp.log(safe) + highest, -jnp.inf),
+        ess=jnp.where(alive, safe**2 / jnp.where(alive, jnp.sum(squares * scale**2), 1), count * devices),
+        kl=jnp.mean(kls),
+        log_islands=jnp.where(shares > 0, jnp.log(jnp.where(shares > 0, shares, 1)), -jnp.inf),
+        ess_islands=jnp.where(some, sums**2 / jnp.where(some, squares, 1), count),
+    )
+
+
+def _due(
+    pf: "ParticleFilter", ess: Float[Array, ""], count: int, log_weights: Callable[[], Array], now: Now
+) -> Bool[Array, ""]:
+    """Whether `count` particles are resampled by the criterion, which seldom has to look at the weights themselves."""
+    if isinstance(pf.criterion, ESSBelow):
+        rounding = 32 * jnp.finfo(ess.dtype).eps  # as the criterion has it
+        due = ess <= pf.criterion.fraction * count * (1 + rounding)
+    else:
+        due = pf.criterion(log_weights(), now.step)
+    return due & now.active
 
 
 def _exact(
@@ -156,14 +179,8 @@ def _exact(
 ) -> tuple[Particles, Int[Array, " particle"], Bool[Array, ""]]:
     """All particles drawn by all weights, as on one device."""
     (axis, _), count = _ring(pf), own.shape[0]
-    if isinstance(pf.criterion, ESSBelow):
-        rounding = 32 * jnp.finfo(totals.ess.dtype).eps  # as the criterion has it
-        due = totals.ess <= pf.criterion.fraction * pf.num_particles * (1 + rounding)
-    elif isinstance(pf.criterion, Always | Never | Every):  # which look at no weights
-        due = pf.criterion(particles.log_weights, now.step)
-    else:
-        due = pf.criterion(lax.all_gather(particles.log_weights, axis, tiled=True), now.step)
-    due = due & now.active
+    everyone = lambda: lax.all_gather(particles.log_weights, axis, tiled=True)  # noqa: E731
+    due = _due(pf, totals.ess, pf.num_particles, everyone, now)
 
     def exchange(particles: Particles) -> tuple[Particles, Array]:
         weights = lax.stop_gradient(lax.all_gather(particles.log_weights, axis, tiled=True))
@@ -182,14 +199,16 @@ def _islands(
 ) -> tuple[Particles, Int[Array, " particle"], Bool[Array, ""]]:
     """Particles drawn by the weights on their own device, then whole islands by their weights where these differ."""
     (axis, devices), count = _ring(pf), own.shape[0]
-    within, log_island = normalize(particles.log_weights)
+    here = lax.axis_index(axis)
+    log_island, uniform = totals.log_islands[here], jnp.full_like(particles.log_weights, -jnp.log(count))
+    dead = jnp.isneginf(log_island)
+    within = jnp.where(dead, uniform, particles.log_weights - jnp.where(dead, 0, log_island))
     local_key, island_key = jax.random.split(key)
-    local_due = pf.criterion(within, now.step) & now.active
+    local_due = _due(pf, totals.ess_islands[here], count, lambda: within, now)
 
     def resample(state: PyTree) -> tuple[PyTree, Array, Array]:
-        mine = jax.random.fold_in(local_key, lax.axis_index(axis))
+        mine = jax.random.fold_in(local_key, here)
         drawn = draw_ancestors(pf.scheme, mine, lax.stop_gradient(within), count)  # pyright: ignore[reportArgumentType]
-        uniform = jnp.full_like(within, -jnp.log(count))
         return jax.tree.map(lambda leaf: leaf[drawn], state), uniform, own[drawn]
 
     state, within, ancestors = lax.cond(local_due, resample, lambda state: (state, within, own), particles.state)
@@ -198,7 +217,7 @@ def _islands(
 
     def exchange(whole: tuple) -> tuple[PyTree, Array, Array]:
         drawn = systematic(island_key, lax.stop_gradient(totals.log_islands), devices)
-        home = jnp.broadcast_to(drawn[lax.axis_index(axis)], (count,))
+        home = jnp.broadcast_to(drawn[here], (count,))
         state, within, ancestors = _passed(pf, whole, home, jnp.arange(count))
         return state, within - jnp.log(devices), ancestors
 

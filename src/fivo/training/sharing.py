@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Key, PyTree
@@ -54,7 +55,9 @@ def shared_gradient(
             return -jnp.sum(log_evidence / batch.lengths) / count, kept
 
         gradient, kept = jax.grad(loss, has_aux=True)(parameters)
-        return lax.psum(gradient, axis), kept
+        # As one vector: transports between hosts sum arrays one after the other, at a round trip each.
+        flat, restore = ravel_pytree(gradient)
+        return restore(lax.psum(flat, axis)), kept
 
     # Unchecked: loops of a user's model start from constants, which the check would take for a mistake.
     return jax.shard_map(
