@@ -4,8 +4,9 @@
 collectives; `particles` filters ten million particles on two simulated devices and reports memory per device; `scaling`
 times training steps (64 units, N = 16, T = 250) of one process and of two processes on loopback, one thread each, with
 equal work per process (weak) and equal work together (strong); `filters` times filters of equally many particles per
-device on one device with one core and on two simulated devices with a core each. Run `scaling` and `filters` on an
-idle machine with two cores.
+device on one device with one core and on two simulated devices with a core each. Both also time two processes that know
+nothing of each other, which is the best that sharing the machine's caches and memory allows. Run them on an idle
+machine with two cores.
 """
 
 import argparse
@@ -138,9 +139,10 @@ def step_seconds(process: int, processes: int, port: int, sequences: int) -> flo
 
 def scaling() -> dict[str, float]:
     """Efficiencies of two processes of one thread each."""
-    alone = timed(1, SEQUENCES)
+    alone, apart = timed(1, SEQUENCES), timed(2, SEQUENCES, apart=True)
     weak, strong = timed(2, 2 * SEQUENCES), timed(2, SEQUENCES)
-    return {"one": alone, "two, twice the work": weak, "two, the same work": strong} | {
+    return {"one": alone, "two apart": apart, "two, twice the work": weak, "two, the same work": strong} | {
+        "efficiency of two apart": alone / apart,
         "weak efficiency": alone / weak,
         "strong efficiency": alone / (2 * strong),
     }
@@ -170,55 +172,47 @@ def filters() -> dict[str, float]:
     """Seconds of filters with equally many particles per device, and two devices' as multiples of one device's."""
     found = {}
     for count in (10_000, 100_000, 1_000_000):
-        alone = subprocess_seconds(1, count, "none")
-        found[f"one device, {count} particles"] = alone
+        (alone,) = filter_times(["0"], 1, count, "none")
+        apart = max(filter_times(["0", "1"], 1, count, "none"))
+        found |= {f"one device, {count} particles": alone, f"ratio, {count}, two apart": apart / alone}
         for exchange in ("exact", "islands"):
-            both = subprocess_seconds(2, count, exchange)
+            (both,) = filter_times(["0,1"], 2, count, exchange)
             found |= {f"two devices, {count} each, {exchange}": both, f"ratio, {count}, {exchange}": both / alone}
     return found
 
 
-def subprocess_seconds(devices: int, count: int, exchange: str) -> float:
-    """`filter_seconds` in a process with one core and one thread per device."""
-    flags = f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false"
-    cores = ",".join(map(str, range(devices)))
-    made = [sys.executable, "-m", "benchmarks.devices", "filter", str(devices), str(count), exchange]
-    done = subprocess.run(
-        ["taskset", "-c", cores, *made],
-        env=keeping_memory({**os.environ, "XLA_FLAGS": flags}),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+def filter_times(cores: list[str], devices: int, count: int, exchange: str) -> list[float]:
+    """`filter_seconds` in processes that run at the same time, each with its cores and one thread per device."""
+    # XLA would split every loop over all cores, though the other device computes on one of them.
+    flags = (
+        f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false "
+        "--xla_disable_hlo_passes=cpu-parallel-task-assigner"
     )
-    return float(done.stdout.splitlines()[-1])
+    return at_once([(core, ["filter", devices, count, exchange]) for core in cores], flags)
 
 
-def timed(processes: int, sequences: int) -> float:
-    """Seconds of a step of so many processes, each on a core of its own."""
+def timed(processes: int, sequences: int, *, apart: bool = False) -> float:
+    """Seconds of a step of so many processes, each on a core of its own; apart, they know nothing of each other."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    places = [(0, 1) if apart else (i, processes) for i in range(processes)]
+    commands = [(str(core), ["step", *place, port, sequences]) for core, place in enumerate(places)]
+    return max(at_once(commands, "--xla_cpu_multi_thread_eigen=false"))
+
+
+def at_once(commands: list[tuple[str, list[Any]]], flags: str) -> list[float]:
+    """What this module's commands print last when they run at the same time, each on its cores."""
     started = [
         subprocess.Popen(
-            [
-                "taskset",
-                "-c",
-                str(i),
-                sys.executable,
-                "-m",
-                "benchmarks.devices",
-                "step",
-                *map(str, (i, processes, port, sequences)),
-            ],
+            ["taskset", "-c", cores, sys.executable, "-m", "benchmarks.devices", *map(str, command)],
             env=keeping_memory({**os.environ, "XLA_FLAGS": flags}),
             stdout=subprocess.PIPE,
             text=True,
         )
-        for i in range(processes)
+        for cores, command in commands
     ]
-    said = [process.communicate()[0] for process in started]
-    return float(said[0].splitlines()[-1])
+    return [float(process.communicate()[0].splitlines()[-1]) for process in started]
 
 
 if __name__ == "__main__":

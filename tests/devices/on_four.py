@@ -1,5 +1,6 @@
 """Run with four simulated devices: the numbers of one, two and four devices are equal."""
 
+import re
 import sys
 import tempfile
 
@@ -9,12 +10,15 @@ import optax
 from jax.sharding import AxisType
 
 import fivo
+from benchmarks.devices import collective_bytes
 from fivo import ParticleFilter, _scoring
 from fivo.bounds import FIVO
 from fivo.data import Dataset
 from fivo.devices import data_mesh
+from fivo.devices.mesh import replicated
 from fivo.inference.filtering import filter_rows
 from fivo.inference.forecasting import forecast_rows
+from fivo.smc._over_devices import run_over_devices
 from fivo.training import Trainer, own_optimizer
 from fivo.training.groups import trainable
 from tests.devices.own64 import SETTINGS, make, sequences
@@ -93,6 +97,29 @@ def particles() -> None:
     home, islanders = np.asarray(found.ancestors) // 2, np.arange(8) // 2
     moved = np.any(home != islanders, axis=2)
     assert 0 < moved.mean() < np.mean(found.resampled)  # islands are exchanged, and less often than particles
+
+
+def exchange() -> None:
+    """A step sums its gradients once, as one vector; two islands need half the memory of one."""
+    model, mesh = make(DATA), data_mesh(2)
+    trainer = Trainer(model, FIVO(2), own_optimizer(optax.adam(0.1)), mesh=mesh)
+    state, batch = trainer.start(), _scoring.device_batch(DATA.splits["train"], np.arange(4), 7, np.float64, mesh)
+    given = replicated(mesh, (jax.random.key(1), np.float32(1e-3)))
+    program = trainer._whole_step.lower(state, batch, *given).compile().as_text()
+    parameters = jax.tree.leaves(state.parameters)
+    size = sum(leaf.size for leaf in parameters)
+    assert len(parameters) > 3
+    assert len(re.findall(rf"f64\[{size}\]\S* all-reduce|all-reduce\S* = \(f64\[{size}\]", program)) == 1
+    metrics = 5 * 8
+    assert 8 * size <= collective_bytes(program) <= 8 * size + metrics
+
+    walk, keys = fivo.Batch.from_sequences(sequences(1)), jax.random.split(jax.random.key(0), 1)
+    needed = []
+    for devices in (1, 2):
+        pf = ParticleFilter(2**16, "systematic", mesh=data_mesh(devices), exchange="islands")
+        compiled = run_over_devices.lower(pf, model, walk, keys, frozenset()).compile().compiled
+        needed.append(compiled.memory_analysis().temp_size_in_bytes)
+    assert needed[1] < 0.55 * needed[0]
 
 
 def refusals() -> None:

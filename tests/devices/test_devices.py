@@ -10,7 +10,7 @@ import pytest
 from tests.fast import UNOPTIMISED
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("training", "micro_batches", "own", "inference", "particles", "refusals")
+PARTS = ("training", "micro_batches", "own", "inference", "particles", "exchange", "refusals")
 
 
 def flags(count: int) -> str:
