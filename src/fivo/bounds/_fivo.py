@@ -1,6 +1,6 @@
 """The filtering variational objective (Definition 2 of the paper)."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Key
@@ -27,6 +27,9 @@ class FIVO(eqx.Module):
         filter: a `ParticleFilter`, in place of the first three.
     """
 
+    twisted: ClassVar[bool] = False
+    """Whether the filter's targets look ahead; one that is given may be twisted in any case."""
+
     filter: ParticleFilter
     gradient: Gradient
 
@@ -47,7 +50,14 @@ class FIVO(eqx.Module):
             raise InputError(f"filter must be a ParticleFilter, got {filter!r:.60}.")
         if filter is not None and given:
             raise InputError(f"{type(self).__name__} must be given either filter= or {' and '.join(given)}, got both.")
-        self.filter = ParticleFilter(**given) if filter is None else filter  # pyright: ignore[reportArgumentType]
+        if filter is None:
+            filter = ParticleFilter(**given, twisted=self.twisted)  # pyright: ignore[reportArgumentType]
+        if self.twisted and not filter.twisted:
+            raise InputError(
+                f"filter must be a ParticleFilter with twisted=True for {type(self).__name__}, got one without; use "
+                "FIVO."
+            )
+        self.filter = filter
         self.gradient = get_gradient(gradient)
         self.gradient.check(self.filter)
 

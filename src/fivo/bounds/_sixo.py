@@ -1,10 +1,8 @@
 """Smoothing inference with twisted objectives (Lawson, Raventós, Warrington and Linderman 2022)."""
 
+from typing import ClassVar
+
 from fivo.bounds._fivo import FIVO
-from fivo.errors import InputError
-from fivo.gradients import Gradient
-from fivo.resampling import AnyScheme, Criterion
-from fivo.smc import ParticleFilter
 
 
 class SIXO(FIVO):
@@ -24,17 +22,4 @@ class SIXO(FIVO):
     and the smoothing proposal it is log p(x) for every N, which FIVO is not.
     """
 
-    def __init__(
-        self,
-        num_particles: int | None = None,
-        resampling: str | AnyScheme | None = None,
-        criterion: Criterion | None = None,
-        *,
-        gradient: str | Gradient = "pathwise",
-        filter: ParticleFilter | None = None,
-    ) -> None:
-        super().__init__(num_particles, resampling, criterion, gradient=gradient, filter=filter)
-        if filter is not None and not filter.twisted:
-            raise InputError("filter must be a ParticleFilter with twisted=True for SIXO, got one without; use FIVO.")
-        plain = self.filter
-        self.filter = ParticleFilter(plain.num_particles, plain.resampling, plain.criterion, twisted=True)
+    twisted: ClassVar[bool] = True

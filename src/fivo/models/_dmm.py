@@ -128,7 +128,7 @@ class DMM(SequenceModel):
             u_t; the part of the proposal that x and u drive; nothing, as the next state is z_t alone.
         """
         features = self.data_encoder(self.output, sequence.observations, sequence.mask)
-        evidence = self._proposal_drive(features, sequence.inputs)
+        evidence = self.proposal_network.hidden.drive({1: features}, sequence.inputs)
         if self.backward is not None:
             drives = self.backward.gates.first(*_with(features, sequence.inputs))
             active = jnp.arange(features.shape[0]) < sequence.length
@@ -143,7 +143,7 @@ class DMM(SequenceModel):
         inputs: Float[Array, " input"] | None,
     ) -> tuple[Float[Array, " hidden"] | None, None, tuple[()]]:
         features = self.data_encoder(self.output, x, mask)
-        return self._proposal_drive(features, inputs) if self.causal else None, None, ()
+        return self.proposal_network.hidden.drive({1: features}, inputs) if self.causal else None, None, ()
 
     def initial_state(self, context: Float[Array, " input"] | None) -> Float[Array, " latent"]:
         """Zero, which the proposal reads in place of a latent before the first.
@@ -175,13 +175,6 @@ class DMM(SequenceModel):
         self, state: Float[Array, " latent"], latent: Float[Array, " latent"], context: Float[Array, " input"] | None
     ) -> dist.Distribution:
         return self.output(self.emission_network(*_with(relu(self.latent_layer(latent)), context)))
-
-    def _proposal_drive(
-        self, features: Float[Array, "*time hidden"], inputs: Float[Array, "*time input"] | None
-    ) -> Float[Array, "*time hidden"]:
-        layer = self.proposal_network.hidden
-        drive = layer.biased(layer.part(1, features))
-        return drive if inputs is None else drive + layer.part(-1, inputs)
 
 
 def _with(

@@ -1,5 +1,8 @@
 """The networks of the paper's models: linear maps of several inputs, one-hidden-layer MLPs, the LSTM."""
 
+import functools
+import operator
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -41,6 +44,14 @@ class Linear(eqx.Module):
         for index, x in enumerate(xs[1:], start=1):
             total = total + self.part(index, x)
         return self.biased(total)
+
+    def drive(
+        self, early: dict[int, Float[Array, "*time _"]], known: Float[Array, "*time input"] | None, at: int = -1
+    ) -> Float[Array, "*time outputs"]:
+        """Σ_i x_i W_i + b of the inputs known early, by their places, and of u_t, if there is one, at its own."""
+        parts = [self.part(index, x) for index, x in early.items()]
+        total = self.biased(functools.reduce(operator.add, parts))
+        return total if known is None else total + self.part(at, known)
 
     def __call__(self, *xs: Float[Array, "*time _"]) -> Float[Array, "*time outputs"]:
         return self.first(*xs)
@@ -95,6 +106,12 @@ class LSTM(eqx.Module):
     def step(self, state: LSTMState, drive: Float[Array, " gates"]) -> LSTMState:
         """The next state, where `drive` is everything that enters the gates but the hidden state's own part."""
         return lstm_cell(state.cell, drive + self.gates.part(-1, state.hidden))
+
+    def drive(
+        self, early: dict[int, Float[Array, "*time _"]], known: Float[Array, "*time input"] | None = None
+    ) -> Float[Array, "*time gates"]:
+        """What inputs known early contribute to the gates; u_t is the last input before the hidden state."""
+        return self.gates.drive(early, known, at=-2)
 
     def backward(self, drives: Float[Array, "time gates"], active: Bool[Array, " time"]) -> Float[Array, "time hidden"]:
         """Hidden states of a run from the last frame to the first, at rest behind the sequence's end."""

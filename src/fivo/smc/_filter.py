@@ -115,7 +115,11 @@ class ParticleFilter(eqx.Module):
             padding nor on the rest of the batch.
         """
         records, batch = checked_records(keep), as_batch(batch)
-        keys = straight(sequence_keys(key, batch.lengths.shape[0]))
+        return self._filter(model, batch, straight(sequence_keys(key, batch.lengths.shape[0])), records, rules)
+
+    def _filter(
+        self, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"], records: frozenset[str], rules: Rules
+    ) -> FilterResult:
         if self.mesh is not None:
             if rules is not EVERY_PATH:
                 raise InputError("particles over devices must be run with the pathwise gradient, got another.")

@@ -1,6 +1,5 @@
 """The marginal particle filter (Klaas, de Freitas and Doucet 2005): weights that average over all ancestors."""
 
-from collections.abc import Collection
 from typing import Any, NamedTuple, NoReturn
 
 import equinox as eqx
@@ -8,14 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from fivo._fuse import particle_keys, scan, straight
-from fivo.batch import Batch, as_batch
+from fivo._fuse import particle_keys, scan
+from fivo.batch import Batch
 from fivo.distributions import log_prob, sample, weight_dtype
 from fivo.errors import InputError
 from fivo.models import SequenceModel, extend, inspect_step, over_time, read_batch
 from fivo.resampling import Always, AnyScheme, DifferentiableScheme, draw_ancestors
-from fivo.smc._filter import ParticleFilter, sequence_keys
-from fivo.smc._result import FilterResult, Record, checked_records, without
+from fivo.smc._filter import ParticleFilter
+from fivo.smc._result import FilterResult, without
 from fivo.smc._rules import EVERY_PATH, Rules
 from fivo.smc._step import Particles, StepInfo, StepInputs, initial_particles, select
 from fivo.weights import effective_sample_size, log_sum_exp, normalize
@@ -35,7 +34,9 @@ class MarginalParticleFilter(ParticleFilter):
         resampling: how the components of the mixture are drawn: "multinomial", "stratified", "systematic" or
             "residual".
 
-    For models whose latents are a Markov chain (`model.markov`). There is nothing to stream or to condition on.
+    It is called like a `ParticleFilter`, with a model whose latents are a Markov chain (`model.markov`); an ancestor in
+    its result is the component that a latent was drawn from. There is nothing to stream or to condition on, and
+    derivatives follow every path.
     """
 
     def __init__(self, num_particles: int, resampling: str | AnyScheme = "multinomial") -> None:
@@ -53,27 +54,9 @@ class MarginalParticleFilter(ParticleFilter):
                 "reweighs them; use multinomial, stratified, systematic or residual."
             )
 
-    def __call__(
-        self,
-        model: SequenceModel,
-        batch: Any,
-        *,
-        key: Key[Array, "*batch"],
-        keep: Collection[Record] = (),
-        rules: Rules = EVERY_PATH,
+    def _filter(
+        self, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"], records: frozenset[str], rules: Rules
     ) -> FilterResult:
-        """Filter every sequence of a batch.
-
-        Args:
-            model: a model whose latents are a Markov chain.
-            batch: a `Batch`, an array [time, dim] or [batch, time, dim], or a list of [time, dim] arrays.
-            key: one random key, or one for each sequence.
-            keep: which per-particle records to return: "log_weights", "ancestors", "latents".
-            rules: derivatives follow every path; other rules are refused.
-
-        Returns:
-            The estimates of every step and sequence. An ancestor is the component that a latent was drawn from.
-        """
         if not model.markov:
             raise InputError(
                 f"the latents of {type(model).__name__} must be a Markov chain for a marginal filter: otherwise a "
@@ -83,9 +66,7 @@ class MarginalParticleFilter(ParticleFilter):
             raise InputError(
                 "a marginal filter must be differentiated by gradient='pathwise' or 'resampling-score', got another."
             )
-        batch = as_batch(batch)
-        keys = straight(sequence_keys(key, batch.lengths.shape[0]))
-        return _run(self, model, batch, keys, checked_records(keep))
+        return _run(self, model, batch, keys, records)
 
     def init(self, model: SequenceModel, *, key: Key[Array, ""]) -> NoReturn:
         """Refused: use a `ParticleFilter` to stream.
