@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
 from fivo.data.columns import MOST_COLUMNS, Column, check_names, moments, scaling_of
+from fivo.data.describing import describe
 from fivo.data.fingerprint import fingerprint
 from fivo.data.foreign import shown
 from fivo.data.frames import Frames, checked_frames, checked_positive
@@ -17,8 +18,6 @@ from fivo.data.sound import Music, Scaling, Speech
 from fivo.data.splits import ALL_SPLITS, SPLITS, Split, checked_split
 from fivo.data.tables.schema import TableSchema
 from fivo.errors import InputError
-
-SHOWN_COLUMNS = 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -84,27 +83,7 @@ class Dataset:
             )
 
     def __repr__(self) -> str:
-        if self.sound is not None:
-            what = f"{self.kind}, frames of {self.dimension}, {self.sound.step_seconds:g} s a frame"
-        else:
-            what = f"{self.dimension} {'column' if self.dimension == 1 else 'columns'}: {_listed(self.columns)}"
-        lines = [f"Dataset({self.name!r:.60}, {what},"]
-        if self.input_columns:
-            lines.append(f"  inputs: {_listed(self.input_columns)},")
-        for split, (sequences, frames) in self.counts.items():
-            missing = self._missing(split)
-            lines.append(
-                f"  {split}: {sequences:,} {'sequence' if sequences == 1 else 'sequences'}, {frames:,} frames"
-                + (f", {missing:.1%} missing," if missing else ",")
-            )
-        return "\n".join(lines).removesuffix(",") + ")"
-
-    def _missing(self, split: str) -> float:
-        part = self.splits[split]
-        if part.masks is None:
-            return 0.0
-        scored = [mask[start:] for mask, start in zip(part.masks, part.starts or (0,) * len(part), strict=True)]
-        return 1 - sum(int(mask.sum()) for mask in scored) / sum(mask.size for mask in scored)
+        return describe(self)
 
     @classmethod
     def pianoroll(
@@ -394,10 +373,3 @@ class Dataset:
 
 def _tuples(splits: Mapping[str, Sequence[Frames]]) -> dict[str, Split]:
     return {name: given if isinstance(given, Split) else Split(tuple(given)) for name, given in splits.items()}
-
-
-def _listed(columns: Sequence[Column]) -> str:
-    """Names and kinds of the first few columns."""
-    names = [f"{column.name!r:.30} {column.kind}" for column in columns[:SHOWN_COLUMNS]]
-    more = len(columns) - len(names)
-    return ", ".join(names) + (f" and {more:,} more" if more else "")

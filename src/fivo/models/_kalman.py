@@ -3,10 +3,13 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from fivo.distributions import Gaussian, masked_covariance
+from fivo.errors import InputError
 
 
 class LinearGaussianParameters(NamedTuple):
@@ -18,6 +21,31 @@ class LinearGaussianParameters(NamedTuple):
     emission_covariance: Float[Array, "dim dim"]
     initial_mean: Float[Array, " state"]
     initial_covariance: Float[Array, "state state"]
+
+
+def check_parameters(given: LinearGaussianParameters) -> None:
+    """Refuse shapes that do not go together, and covariances that are none; traced values are not looked at."""
+    dim, state = np.shape(given.emission_matrix) if np.ndim(given.emission_matrix) == 2 else (0, 0)
+    shapes = [(state, state), (state, state), (dim, state), (dim, dim), (state,), (state, state)]
+    for name, value, shape in zip(given._fields, given, shapes, strict=True):
+        if np.shape(value) != shape or 0 in shape:
+            raise InputError(
+                f"{name} must have shape {shape}, as emission_matrix [dim, state] has shape "
+                f"{np.shape(given.emission_matrix)}, got {np.shape(value)}."
+            )
+        if isinstance(value, Tracer):
+            continue
+        if not np.isfinite(np.asarray(value, float)).all():
+            raise InputError(f"{name} holds NaN or infinite values; give finite numbers.")
+        if "covariance" in name:
+            _check_covariance(name, np.asarray(value, float))
+
+
+def _check_covariance(name: str, value: np.ndarray) -> None:
+    symmetric_enough = np.allclose(value, value.T, rtol=1e-5, atol=0)
+    if not symmetric_enough or np.linalg.eigvalsh(value).min() <= 0:
+        reason = "not symmetric" if not symmetric_enough else "not positive definite"
+        raise InputError(f"{name} is {reason}; give a symmetric matrix with positive eigenvalues.")
 
 
 class Moments(NamedTuple):

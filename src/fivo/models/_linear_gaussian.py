@@ -5,9 +5,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Shaped
 
 from fivo.batch import Sequence, as_batch, over_sequences
@@ -16,12 +13,13 @@ from fivo.errors import InputError
 from fivo.models._contract import SequenceModel
 from fivo.models._covariance import Covariance, Information, factor, posterior
 from fivo.models._emissions import check_frames
+from fivo.models._information import backward_information, information_ahead
 from fivo.models._kalman import (
     KalmanState,
     KalmanStep,
     LinearGaussianParameters,
     Moments,
-    following_steps,
+    check_parameters,
     kalman_filter,
     kalman_smoother,
     kalman_update,
@@ -99,7 +97,9 @@ class LinearGaussian(SequenceModel):
             initial_mean,
             initial_covariance,
         )
-        _check(given, proposal)
+        if proposal not in get_args(Proposal):
+            raise InputError(f"proposal must be one of {', '.join(get_args(Proposal))}, got {proposal!r}.")
+        check_parameters(given)
         arrays = [jnp.asarray(value) for value in given]
         dtype = jnp.result_type(*arrays, jnp.float32)
         a, q, c, r, m, p = (value.astype(dtype) for value in arrays)
@@ -157,8 +157,10 @@ class LinearGaussian(SequenceModel):
             return sequence.inputs, seen, None
         likelihood = self._likelihoods(sequence, seen)
         if self.proposal_kind == "smoothing":
-            time = sequence.observations.shape[0]
-            likelihood = self._backward_information(likelihood, self._drift(sequence.inputs, time))
+            drift = self._drift(sequence.inputs, sequence.observations.shape[0])
+            likelihood = backward_information(
+                self.transition_matrix, self.transition_noise.scale_tril, likelihood, drift
+            )
         return sequence.inputs, likelihood, None
 
     def exact_lookahead(self, sequence: Sequence) -> Information:
@@ -172,15 +174,8 @@ class LinearGaussian(SequenceModel):
         """
         seen = Deviation(self._deviation(sequence.observations, sequence.inputs), sequence.mask)
         drift = self._drift(sequence.inputs, sequence.observations.shape[0])
-        later = self._backward_information(self._likelihoods(sequence, seen), drift)
-        later, drift_next = jax.tree.map(following_steps, (later, drift))
-        a, scale_tril = self.transition_matrix, self.transition_noise.scale_tril
-
-        def pulled(later: Information, drift_next: Float[Array, " state"]) -> Information:
-            ahead = _predicted(scale_tril, later, drift_next)
-            return Information(symmetric(a.T @ ahead.precision @ a), a.T @ ahead.shift)
-
-        return jax.vmap(pulled)(later, drift_next)
+        likelihood, scale_tril = self._likelihoods(sequence, seen), self.transition_noise.scale_tril
+        return information_ahead(self.transition_matrix, scale_tril, likelihood, drift)
 
     def log_lookahead(self, latent: Float[Array, " state"], future: Information) -> Float[Array, ""]:
         """The exact lookahead of one latent.
@@ -346,30 +341,6 @@ class LinearGaussian(SequenceModel):
         active = jnp.arange(sequence.observations.shape[0]) < sequence.length
         return jax.tree.map(lambda leaf: jnp.where(active.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0), likelihood)
 
-    def _backward_information(self, likelihood: Information, drift: Float[Array, "time state"]) -> Information:
-        """p(x_t:T | z_t) as a function of z_t: the two-filter recursion, from the end."""
-        a = self.transition_matrix
-        scale_tril = self.transition_noise.scale_tril
-
-        def step(later: Information, inputs: tuple[Information, Array]) -> tuple[Information, Information]:
-            now, drift_next = inputs
-            ahead = _predicted(scale_tril, later, drift_next)
-            made = Information(symmetric(now.precision + a.T @ ahead.precision @ a), now.shift + a.T @ ahead.shift)
-            return made, made
-
-        nothing = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), likelihood)
-        return lax.scan(step, nothing, (likelihood, following_steps(drift)), reverse=True)[1]
-
-
-def _predicted(
-    scale_tril: Float[Array, "state state"], later: Information, drift_next: Float[Array, " state"]
-) -> Information:
-    """p(x_t+1:T | z_t) as a function of A z_t, from that of z_t+1."""
-    covariance = posterior(scale_tril, later).covariance
-    keep = jnp.eye(covariance.shape[0], dtype=covariance.dtype) - later.precision @ covariance
-    precision = keep @ later.precision
-    return Information(precision, keep @ later.shift - precision @ drift_next)
-
 
 @jax.jit
 def _kalman(model, batch):
@@ -399,29 +370,3 @@ def _input_matrix(name: str, value: Any, rows: int, dtype: jnp.dtype) -> Array |
     if matrix.ndim != 2 or matrix.shape[0] != rows or matrix.shape[1] < 1:
         raise InputError(f"{name} must have shape ({rows}, number of inputs), got {matrix.shape}.")
     return matrix.astype(dtype)
-
-
-def _check(given: LinearGaussianParameters, proposal: str) -> None:
-    if proposal not in get_args(Proposal):
-        raise InputError(f"proposal must be one of {', '.join(get_args(Proposal))}, got {proposal!r}.")
-    dim, state = np.shape(given.emission_matrix) if np.ndim(given.emission_matrix) == 2 else (0, 0)
-    shapes = [(state, state), (state, state), (dim, state), (dim, dim), (state,), (state, state)]
-    for name, value, shape in zip(given._fields, given, shapes, strict=True):
-        if np.shape(value) != shape or 0 in shape:
-            raise InputError(
-                f"{name} must have shape {shape}, as emission_matrix [dim, state] has shape "
-                f"{np.shape(given.emission_matrix)}, got {np.shape(value)}."
-            )
-        if isinstance(value, Tracer):
-            continue
-        if not np.isfinite(np.asarray(value, float)).all():
-            raise InputError(f"{name} holds NaN or infinite values; give finite numbers.")
-        if "covariance" in name:
-            _check_covariance(name, np.asarray(value, float))
-
-
-def _check_covariance(name: str, value: np.ndarray) -> None:
-    symmetric_enough = np.allclose(value, value.T, rtol=1e-5, atol=0)
-    if not symmetric_enough or np.linalg.eigvalsh(value).min() <= 0:
-        reason = "not symmetric" if not symmetric_enough else "not positive definite"
-        raise InputError(f"{name} is {reason}; give a symmetric matrix with positive eigenvalues.")
