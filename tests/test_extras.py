@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from docs.execute import blocks, differences
 from fivo.extras import EXTRAS, require
 from tests.data.sounds import noise, riff, write
 from tests.sentences import assert_one_sentence
@@ -59,13 +58,6 @@ def test_the_extras_are_those_of_the_project():
 def test_what_works_without_extras(code, tmp_path):
     ran = run_without_extras(code, tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
-
-
-def test_the_first_example_of_the_readme_needs_none(tmp_path):
-    example = blocks((ROOT / "README.md").read_text())[0]
-    ran = run_without_extras(example.code, tmp_path)
-    assert ran.returncode == 0, ran.stderr
-    assert differences(example, ran.stdout) == []
 
 
 ROLL = "import numpy; roll = numpy.zeros((4, 88)); "

@@ -19,6 +19,7 @@ from fivo.bounds import Bound
 from fivo.data import Slots, Split, evaluation_chunks, pad
 from fivo.data.buckets import MAX_BUCKETS, best_buckets, bucket_of
 from fivo.devices.mesh import from_rows, mapped, replicated, rows_here
+from fivo.errors import InputError
 from fivo.models import SequenceModel
 
 CPU_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 2}
@@ -121,9 +122,17 @@ def weights_dtype(model: SequenceModel) -> np.dtype:
     return np.dtype(weights[0].dtype if weights else np.float32)
 
 
-def evidence_of(result: Any) -> Float[Array, " batch"]:
+def evidence_of(result: Any, num_sequences: int) -> Float[Array, " batch"]:
     """log p̂ of every sequence, from a `BoundResult` or from a bound that returns nothing else."""
-    return getattr(result, "log_evidence", result)
+    log_evidence = getattr(result, "log_evidence", result)
+    if getattr(log_evidence, "shape", None) != (num_sequences,):
+        shape = getattr(log_evidence, "shape", None)
+        got = type(log_evidence).__name__ if shape is None else f"an array of shape {shape}"
+        raise InputError(
+            f"a bound must return a BoundResult or log p̂ of shape ({num_sequences},), one number for each sequence, "
+            f"got {got}."
+        )
+    return log_evidence
 
 
 def takes_many_keys(bound: Bound) -> bool:
@@ -147,11 +156,11 @@ def _score(
 
 def _evidence(bound: Bound, model: SequenceModel, batch: Batch, keys: Key[Array, " batch"]) -> Float[Array, " batch"]:
     if takes_many_keys(bound):
-        return evidence_of(bound(model, batch, key=keys))
+        return evidence_of(bound(model, batch, key=keys), batch.lengths.shape[0])
 
     def alone(sequence: Batch, key: Key[Array, ""]) -> Float[Array, ""]:
         """One sequence as a batch with one key, as a bound of the user's is trained with."""
-        return evidence_of(bound(model, jax.tree.map(lambda leaf: leaf[None], sequence), key=key))[0]
+        return evidence_of(bound(model, jax.tree.map(lambda leaf: leaf[None], sequence), key=key), 1)[0]
 
     return jax.vmap(alone)(batch, keys)
 

@@ -6,11 +6,9 @@ import json
 import wave
 
 import mido
-import numpy as np
 import pytest
 
 from fivo.cli import main
-from fivo.cli.demo import compare
 from fivo.data import read_midi
 from fivo.settings import make_settings
 from fivo.training import RunDirectory
@@ -123,15 +121,3 @@ def test_bad_prefixes(capsys, trained, tmp_path, arguments, part):
     assert outcome.code == 2
     assert_one_sentence(outcome.err.rstrip("\n"), part)
     assert not (tmp_path / "piece.mid").exists()
-
-
-def test_the_demonstration(capsys, music, tmp_path):
-    """Of `fivo demo`, everything but the chorales and the time they take."""
-    compare(music, tmp_path, {**SETTINGS, "seed": 0})
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in ("ELBO", "IWAE", "FIVO", "reported", "piece.wav"))
-    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
-        "bounds.svg", "bounds.png", "bounds.json", "piece.mid", "piece.wav", "piece.png"
-    }  # fmt: skip
-    results = json.loads((tmp_path / "bounds.json").read_text())
-    assert np.isfinite([results[bound]["reported"]["nats_per_step"] for bound in ("elbo", "iwae", "fivo")]).all()

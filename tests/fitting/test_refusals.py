@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 import fivo
 from fivo import open_run
+from fivo._scoring import evidence_of
 from fivo.bounds import FIVO
 from fivo.errors import InputError
 from fivo.resampling import ESSBelow
@@ -185,12 +186,15 @@ WRONG = {
     "an optimizer that is a name": ({"optimizer": "adam"}, ["optax", "'adam'"]),
     "an optimizer that is not called": ({"optimizer": optax.adam}, ["optax", "adam"]),
     "a bound that is a number": ({"bound": 4}, ["bound", "callable", "4"]),
+    "a bound that is a class": ({"bound": FIVO}, ["the class FIVO"]),
+    "a bound that takes no key": ({"bound": lambda model, batch: 0.0}, ["bound(model, batch, key=key)"]),
+    "a validation that is a number": ({"validation": 4}, ["callable", "4"]),
     "a bound that is no name": ({"bound": "vae"}, ["bound", "'vae'", "fivo"]),
     "a model that is a number": ({"model": 3}, ["SequenceModel", "3"]),
     "a model that is no name": ({"model": "hmm"}, ["'hmm'", "vrnn"]),
     "a function that makes no model": ({"model": lambda dataset: dataset.name}, ["SequenceModel", "'waves'"]),
     "an unknown setting": ({"lerning_rate": 0.1}, ["'lerning_rate'", "learning_rate"]),
-    "a bad setting": ({"steps": 0}, ["steps", "0", ">= 1"]),
+    "a bad setting": ({"steps": 0}, ["steps", "0", "at least 1"]),
     "a model and its settings": ({"hidden": 3}, ["hidden", "model"]),
     "a bound and its settings": ({"particles": 3}, ["particles", "bound"]),
     "an optimizer and its settings": ({"learning_rate": 0.1}, ["learning_rate", "optimizer"]),
@@ -225,6 +229,14 @@ def test_updates_that_are_none(arguments, part):
     with pytest.raises(InputError) as refused:
         Update(**{**made, **arguments})
     assert_one_sentence(refused.value, part)
+
+
+@pytest.mark.parametrize("returned", [3.0, jnp.zeros((2, 2)), jnp.zeros(())], ids=["float", "matrix", "scalar"])
+def test_what_a_bound_must_return(unannotated, returned):
+    with pytest.raises(InputError) as refused:
+        evidence_of(returned, 2)
+    assert_one_sentence(refused.value, "bound", "(2,)", "got")
+    assert evidence_of(jnp.zeros(2), 2).shape == (2,)
 
 
 def test_two_updates_of_one_name(waves, tmp_path):

@@ -1,5 +1,6 @@
 """`fit`: any model, any data, any objective, any optimizer."""
 
+import inspect
 import os
 import shutil
 import tempfile
@@ -251,6 +252,7 @@ def prepare(
     own_model = None if model is None or isinstance(model, str) else model
     own_bound: Any = None if bound is None or isinstance(bound, str) else bound
     _check_bound(own_bound)
+    _check_bound(validation)
     rule = None if optimizer is None else own_optimizer(optimizer)
     if own_model is not None:
         base = msgspec.structs.replace(base, model=OwnModel(model_name=model_name or name_of(own_model)))
@@ -287,8 +289,22 @@ def _source_of(flat: Mapping[str, Any]) -> Source | Table:
 
 
 def _check_bound(bound: Any) -> None:
-    if bound is not None and not callable(bound):
-        raise InputError(f"bound must be callable as bound(model, batch, key=key), got {bound!r:.60}.")
+    if bound is None:
+        return
+    if isinstance(bound, type):
+        raise InputError(
+            f"bound must be an objective, such as fivo.bounds.FIVO(4), got the class {bound.__name__}; make one of it."
+        )
+    got = f"{bound!r:.60}"
+    if callable(bound):
+        try:
+            inspect.signature(bound).bind(None, None, key=None)
+            return
+        except ValueError:  # Python cannot tell its signature
+            return
+        except TypeError:
+            got = f"{name_of(bound)}{inspect.signature(bound)}"
+    raise InputError(f"bound must be callable as bound(model, batch, key=key), got {got}.")
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

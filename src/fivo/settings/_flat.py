@@ -1,5 +1,7 @@
 """Settings as users write them, flat, and as runs keep them, in sections."""
 
+import difflib
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -127,10 +129,13 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
         if name in KINDS and name in OPTIONS:
             continue
         if name not in OPTIONS:
-            raise InputError(f"a setting must be one of {', '.join(OPTIONS)}, got {name!r}.")
+            near = difflib.get_close_matches(name, OPTIONS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "`fivo fit --help` lists them."
+            raise InputError(f"a setting must be an option of `fivo fit`, got {name!r:.60}; {hint}")
         section = OPTIONS[name].section
         if section in KINDS and name not in KINDS[section][kinds[section]].__struct_fields__:
-            raise InputError(f"{name} is no setting of the {section} {kinds[section]!r}; leave it out.")
+            owner = f"a {section} of your own" if kinds[section] == OWN else f"the {section} {kinds[section]!r}"
+            raise InputError(f"`{name}` must be left out with {owner}, which has no such setting, got {value!r:.60}.")
         given[section][name] = value
     built = {section: _section(section, kinds.get(section), given[section], base) for section in SECTIONS}
     return Settings(**built, **{name: getattr(base, name) for name in OF_OBJECTS})
@@ -139,7 +144,7 @@ def make_settings(flat: Mapping[str, Any], base: Settings = DEFAULTS) -> Setting
 def _known_kind(section: str, value: Any) -> str:
     known = [kind for kind in KINDS[section] if kind != OWN]
     if value not in known:
-        raise InputError(f"the setting {section} must be one of {', '.join(known)}, got {value!r:.60}.")
+        raise InputError(f"`{section}` must be one of {', '.join(known)}, got {value!r:.60}.")
     return value
 
 
@@ -151,9 +156,24 @@ def _section(section: str, kind: str | None, given: dict[str, Any], base: Settin
         return msgspec.convert({**kept, **given, **({} if kind is None else {"kind": kind})}, wanted)
     except msgspec.ValidationError as error:
         problem, _, name = str(error).removesuffix("`").partition(" - at `$.")
-        raise InputError(
-            f"the setting {name} is {given.get(name)!r:.60}: {problem[0].lower()}{problem[1:].replace('`', '')}."
-        ) from None
+        raise InputError(f"`{name}` must be {_wanted(name, problem)}, got {given.get(name)!r:.60}.") from None
+
+
+KIND_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
+LIMIT_WORDS = {">=": "of at least", "<=": "of at most", ">": "greater than", "<": "less than"}
+
+
+def _wanted(name: str, problem: str) -> str:
+    """What a setting must be, from msgspec's "Expected `int` >= 1", "Expected `int`, got `str`" and "Invalid enum"."""
+    said = re.match(r"Expected `(\w+)`(?: ([<>]=?) ([\d.]+))?", problem)
+    if said is None or said[1] not in KIND_WORDS:
+        return "one of " + ", ".join(str(choice) for choice in get_args(_plain_type(OPTIONS[name].type)))
+    limit = f" {LIMIT_WORDS[said[2]]} {float(said[3]):,}".removesuffix(".0") if said[2] else ""
+    return KIND_WORDS[said[1]] + limit
+
+
+def _plain_type(annotation: Any) -> Any:
+    return getattr(annotation, "__origin__", annotation) if list(_metas(annotation)) else annotation
 
 
 def flattened(settings: Settings) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def _named(settings: Settings) -> dict[str, Any]:
 
 def _refusal(path: str, name: str, was: Any, now: Any) -> str:
     """Why a run is not continued, in one sentence."""
-    end = "choose another --out, or pass --override to continue it all the same."
+    end = "choose another --out, or pass --override to continue it all the same (from Python: out=, override=True)."
     for part in ("model", "bound", "optimizer"):
         if name == f"{part}_digest":
             what = "structure, shapes or types" if part == "optimizer" else "structure, shapes, types or first values"

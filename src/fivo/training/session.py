@@ -220,7 +220,8 @@ class Session:
     def _advice(self) -> str:
         optimizer = self.plan.settings.optimizer
         if isinstance(optimizer, Adam):
-            return f"say --learning-rate {optimizer.learning_rate / 3:.1e} --override"
+            rate = f"{optimizer.learning_rate / 3:.1e}"
+            return f"say --learning-rate {rate} --override (from Python: learning_rate={rate}, override=True)"
         return "say an optimizer with a smaller learning rate, and override=True"
 
     def _keep_best(self) -> None:

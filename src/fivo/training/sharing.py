@@ -49,7 +49,7 @@ def shared_gradient(
     def share(parameters: PyTree, others: PyTree, batch: Batch, keys: Key[Array, " part"]) -> tuple[PyTree, Any]:
         def loss(parameters: PyTree) -> tuple[Float[Array, ""], Any]:
             result = estimate(parameters, others, batch, keys if many else keys[0])
-            log_evidence = evidence_of(result)
+            log_evidence = evidence_of(result, batch.lengths.shape[0])
             info = getattr(result, "info", None)
             kept = BoundResult(log_evidence, info) if isinstance(info, BoundInfo) else log_evidence
             return -jnp.sum(log_evidence / batch.lengths) / count, kept

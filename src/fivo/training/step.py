@@ -199,7 +199,10 @@ class Trainer:
         def loss(main: PyTree) -> tuple[Float[Array, ""], tuple[Metrics, PyTree]]:
             result = estimate(main, (others, memory), batch, key)
             remembered = following(main, result)
-            return -jnp.mean(evidence_of(result) / batch.lengths), (summarise(result, batch), remembered)
+            return -jnp.mean(evidence_of(result, batch.lengths.shape[0]) / batch.lengths), (
+                summarise(result, batch),
+                remembered,
+            )
 
         main = groups[MAIN]
         if self.mesh is not None:
@@ -281,7 +284,7 @@ def summarise(result: Any, batch: Batch) -> Metrics:
     """What is logged of a batch: the bound and, of bounds that say more, what happened along time."""
     lengths = batch.lengths
     info = getattr(result, "info", None)
-    metrics = {"bound": jnp.mean(evidence_of(result) / lengths)}
+    metrics = {"bound": jnp.mean(evidence_of(result, lengths.shape[0]) / lengths)}
     if not isinstance(info, BoundInfo):
         return metrics
     steps = info.ess.shape[1]
