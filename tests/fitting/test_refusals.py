@@ -189,6 +189,7 @@ WRONG = {
     "a bound that is a class": ({"bound": FIVO}, ["the class FIVO"]),
     "a bound that takes no key": ({"bound": lambda model, batch: 0.0}, ["bound(model, batch, key=key)"]),
     "a validation that is a number": ({"validation": 4}, ["callable", "4"]),
+    "a callback that is a number": ({"callbacks": [3]}, ["callbacks", "3"]),
     "a bound that is no name": ({"bound": "vae"}, ["bound", "'vae'", "fivo"]),
     "a model that is a number": ({"model": 3}, ["SequenceModel", "3"]),
     "a model that is no name": ({"model": "hmm"}, ["'hmm'", "vrnn"]),

@@ -199,6 +199,9 @@ class _Temporary:
 
 @contextmanager
 def _watched(plan: Plan, callbacks: Sequence[Callback], progress: bool) -> Iterator[Watchers]:
+    for callback in callbacks:
+        if not callable(callback):
+            raise InputError(f"callbacks must be functions of a fivo.training.Event, got {callback!r:.60}.")
     if not progress:
         yield Watchers(callbacks=tuple(callbacks))
         return
