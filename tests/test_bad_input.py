@@ -10,7 +10,14 @@ import pytest
 import fivo
 from fivo import Batch, InputError, ParticleFilter
 from fivo.bounds import ELBO, FIVO, IWAE
-from fivo.models import BernoulliEmission, DiscreteHMM, LinearGaussian, StochasticVolatility
+from fivo.models import (
+    BernoulliEmission,
+    DiscreteHMM,
+    HodgkinHuxley,
+    LinearGaussian,
+    Lorenz63,
+    StochasticVolatility,
+)
 from fivo.resampling import SCHEMES, Always, ESSBelow, Every
 from fivo.weights import effective_sample_size, log_mean_exp, log_sum_exp, normalize
 from tests.fast import fast_jit
@@ -154,6 +161,12 @@ REFUSED = {
     "an explosive volatility": (lambda: StochasticVolatility(persistence=(1.0,)), "persistence=[1.0]"),
     "a negative volatility": (lambda: StochasticVolatility(scale=(-0.3,)), "scale=[-0.3]"),
     "series that differ": (lambda: StochasticVolatility(mean=(0.0, 1.0)), "(2,)"),
+    "a neuron without time": (lambda: HodgkinHuxley(dt=0), "dt must be positive, got 0"),
+    "an unknown proposal of HodgkinHuxley": (lambda: HodgkinHuxley(proposal="best"), "'best'"),
+    "voltages without a batch": (lambda: HodgkinHuxley().batch(np.zeros(3), 2), "got (3,)"),
+    "observations at no step": (lambda: HodgkinHuxley().batch(np.zeros((1, 3)), 0), "every", "got 0"),
+    "a fourth coordinate": (lambda: Lorenz63(observed=(3,)), "observed", "(3,)"),
+    "negative noise": (lambda: Lorenz63(process_noise=-1.0), "process_noise must be positive, got -1.0"),
 }
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from fivo.batch import Batch, Sequence
 from fivo.bounds import SIXO
@@ -16,6 +16,7 @@ from fivo.models import (
     VRNN,
     AuxiliaryTwist,
     BernoulliEmission,
+    NextObservationTwist,
     NormalEmission,
     QuadratureTwist,
     RecurrentTwist,
@@ -176,3 +177,36 @@ def test_twists_that_do_not_fit_are_refused():
         with pytest.raises(InputError) as error:
             mistake()
         assert_one_sentence(error.value, said)
+
+
+def test_the_next_observation_is_found():
+    """Of every step: which frame comes next, how far away it is, and nothing of frames up to its own."""
+    spread = ((0.0,), (1.0,))
+    model = Twisted(linear_gaussian(), NextObservationTwist(spread, spread, 3, longest=4, key=KEY))
+    x = jnp.arange(1.0, 8.0)[:, None]
+    mask = jnp.asarray([True, False, True, True, False, False, True])[:, None]
+    future = model.lookahead(Sequence(x, jnp.asarray(7, jnp.int32), mask, None))
+    assert future.x[:, 0].tolist() == [3, 3, 4, 7, 7, 7, 0]
+    assert future.seen[:, 0].tolist() == [True] * 6 + [False]
+    assert (4 * future.wait[:6, 0]).tolist() == [2, 1, 1, 3, 2, 1]
+    shorter = model.lookahead(Sequence(x, jnp.asarray(6, jnp.int32), mask, None))
+    assert shorter.seen[:, 0].tolist() == [True] * 3 + [False] * 4
+
+
+def test_the_next_observation_is_forecast_by_a_normal():
+    """log r_t against its formula, with the networks' outputs taken as they are."""
+    latent, frame = ((0.5,), (2.0,)), ((1.0,), (3.0,))
+    twist = NextObservationTwist(latent, frame, 3, longest=2, key=KEY)
+    model = Twisted(linear_gaussian(), twist)
+    sequence = Sequence(jnp.asarray([[0.3], [1.7]]), jnp.asarray(2, jnp.int32), None, None)
+    future = jax.tree.map(lambda leaf: leaf[0], model.lookahead(sequence))
+    z = jnp.asarray([0.9])
+    shift, log_deviation = np.asarray(twist.forecast(jnp.asarray([(0.9 - 0.5) / 2, 0.5])))
+    mean = float(model.emission(None, z, None).mean[0]) + 3 * shift
+    alone = float(twist.alone(jnp.asarray([(1.7 - 1) / 3, 0.5]))[0])
+    constant = np.log(3 * np.sqrt(2 * np.pi))
+    expected = norm.logpdf(1.7, mean, 3 * np.exp(log_deviation)) + constant - alone
+    np.testing.assert_allclose(float(model.twist(None, z, future)), expected, rtol=1e-5)
+    with pytest.raises(InputError) as refusal:
+        Twisted(VRNN(BernoulliEmission(np.full(3, 0.4, np.float32)), 2, key=KEY), twist)
+    assert_one_sentence(refusal.value, "Markov", "VRNN")

@@ -37,10 +37,13 @@ from fivo.models._extend import (
     start_state,
     untwisted,
 )
+from fivo.models._hodgkin_huxley import Channel, HodgkinHuxley
 from fivo.models._kalman import KalmanState, KalmanStep, Moments
 from fivo.models._latent_variable import LatentVariableModel
 from fivo.models._latents import CategoricalLatent, Latent, NormalLatent
 from fivo.models._linear_gaussian import LinearGaussian
+from fivo.models._lorenz import Lorenz63
+from fivo.models._next_observation_twist import NextObservation, NextObservationTwist
 from fivo.models._proposals import LinearProposal, ProductProposal, Proposal, Proposed, ResidualProposal
 from fivo.models._quadrature_twist import AuxiliaryTwist, QuadratureTwist
 from fivo.models._recurrent_twist import RecurrentTwist
@@ -73,6 +76,7 @@ __all__ = [
     "BernoulliEmission",
     "CategoricalEmission",
     "CategoricalLatent",
+    "Channel",
     "CheckReport",
     "Constant",
     "Covariance",
@@ -86,6 +90,7 @@ __all__ = [
     "Finding",
     "Frame",
     "Generator",
+    "HodgkinHuxley",
     "KalmanState",
     "KalmanStep",
     "Kinds",
@@ -93,9 +98,12 @@ __all__ = [
     "LatentVariableModel",
     "LinearGaussian",
     "LinearProposal",
+    "Lorenz63",
     "MixedEmission",
     "Moments",
     "NegativeBinomialEmission",
+    "NextObservation",
+    "NextObservationTwist",
     "NormalEmission",
     "NormalLatent",
     "PoissonEmission",
