@@ -89,8 +89,11 @@ class NextObservationTwist(Twist):
         wait = jnp.minimum((place - time) / self.longest, 1).astype(x.dtype)[:, None]
         seen = observed[place] & found[:, None]
         following = jnp.where(seen, x[place], 0)
-        read = jnp.concatenate([_standardised(following, self.frame), wait], axis=1)
-        return NextObservation(following, seen, wait, jax.vmap(self.alone)(read), model.encode(sequence)[0])
+
+        def alone(x: Float[Array, " dim"], wait: Float[Array, " one"]) -> Float[Array, " dim"]:
+            return self.alone(jnp.concatenate([_standardised(x, self.frame), wait]))
+
+        return NextObservation(following, seen, wait, jax.vmap(alone)(following, wait), model.encode(sequence)[0])
 
     def __call__(self, model: SequenceModel, state: PyTree, latent: PyTree, future: NextObservation) -> Any:
         read = jnp.concatenate([_standardised(latent, self.latent), future.wait])
