@@ -162,7 +162,6 @@ REFUSED = {
     "a negative volatility": (lambda: StochasticVolatility(scale=(-0.3,)), "scale=[-0.3]"),
     "series that differ": (lambda: StochasticVolatility(mean=(0.0, 1.0)), "(2,)"),
     "a neuron without time": (lambda: HodgkinHuxley(dt=0), "dt must be positive, got 0"),
-    "an unknown proposal of HodgkinHuxley": (lambda: HodgkinHuxley(proposal="best"), "'best'"),
     "voltages without a batch": (lambda: HodgkinHuxley().batch(np.zeros(3), 2), "got (3,)"),
     "observations at no step": (lambda: HodgkinHuxley().batch(np.zeros((1, 3)), 0), "every", "got 0"),
     "a fourth coordinate": (lambda: Lorenz63(observed=(3,)), "observed", "(3,)"),

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from fivo.bounds import FIVO
-from fivo.models import HodgkinHuxley, Lorenz63, SequenceModel, check_model, simulate
+from fivo.models import HeldPrior, HodgkinHuxley, Lorenz63, Proposed, SequenceModel, check_model, simulate
 from fivo.resampling import Always
 from fivo.smc import ParticleFilter
 from tests.fast import fast_jit
@@ -109,13 +109,13 @@ def test_noise_of_the_neuron():
 
 def test_held_draws_give_fishers_identity():
     """The derivative is the mean of ∇ log p(x, z) over the final particles' paths."""
-    model = in_double(HodgkinHuxley(13.0, dt=0.5, proposal="held"))
+    model = Proposed(in_double(HodgkinHuxley(13.0, dt=0.5)), HeldPrior())
     x = model.batch(jnp.asarray([[-60.0, -55.0, -20.0]]), 2)
     bound = FIVO(3, criterion=Always(), gradient="stop-gradient")
     key = jax.random.key(0)
 
     def value(current):
-        return bound(eqx.tree_at(lambda m: m.current, model, current), x, key=key).log_evidence[0]
+        return bound(eqx.tree_at(lambda m: m.model.current, model, current), x, key=key).log_evidence[0]
 
     got = float(fast_jit(jax.grad(value))(model.current))
     kept = ParticleFilter(3, criterion=Always())(model, x, key=key, keep=("latents", "ancestors", "log_weights"))
@@ -127,7 +127,7 @@ def test_held_draws_give_fishers_identity():
     paths = jnp.asarray(np.stack(paths[::-1], axis=1))
 
     def joint(current, z):
-        return eqx.tree_at(lambda m: m.current, model, current).log_joint(
+        return eqx.tree_at(lambda m: m.model.current, model, current).log_joint(
             z, x.observations[0], None if x.mask is None else x.mask[0]
         )
 

@@ -37,6 +37,7 @@ from fivo.models._extend import (
     start_state,
     untwisted,
 )
+from fivo.models._held_prior import HeldPrior
 from fivo.models._hodgkin_huxley import Channel, HodgkinHuxley
 from fivo.models._kalman import KalmanState, KalmanStep, Moments
 from fivo.models._latent_variable import LatentVariableModel
@@ -90,6 +91,7 @@ __all__ = [
     "Finding",
     "Frame",
     "Generator",
+    "HeldPrior",
     "HodgkinHuxley",
     "KalmanState",
     "KalmanStep",

@@ -1,6 +1,6 @@
 """The stochastic Hodgkin–Huxley neuron that Lawson et al. (2022) learn the current of."""
 
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,8 +11,6 @@ from jaxtyping import Array, Float
 from fivo.batch import Batch
 from fivo.errors import InputError
 from fivo.models._contract import SequenceModel
-
-Proposal = Literal["prior", "held"]
 
 
 class Channel(NamedTuple):
@@ -43,9 +41,6 @@ class HodgkinHuxley(SequenceModel):
         voltage_noise: of v, in mV per √ms.
         gate_noise: of the logits of gates, per √ms.
         observation_noise: s, in mV.
-        proposal: `prior` (bootstrap), or `held`: draws from the prior that derivatives do not see. With it and
-            `gradient="stop-gradient"` the derivative of a bound is Fisher's identity, a mean of ∇ log p(x, z) over the
-            particles: none passes through a spike, along which paths fly apart.
 
     The default values and the rates are those of Lawson et al.; z_1 is spread around -65 mV. `batch(x, every)` makes
     sequences of rare observations.
@@ -60,7 +55,6 @@ class HodgkinHuxley(SequenceModel):
     voltage_noise: float = eqx.field(static=True)
     gate_noise: float = eqx.field(static=True)
     observation_noise: float = eqx.field(static=True)
-    proposal_kind: Proposal = eqx.field(static=True)
 
     markov: ClassVar[bool] = True
 
@@ -76,7 +70,6 @@ class HodgkinHuxley(SequenceModel):
         voltage_noise: float = 3.0,
         gate_noise: float = 0.1,
         observation_noise: float = 5.0,
-        proposal: Proposal = "prior",
     ) -> None:
         positive = {
             "dt": dt,
@@ -88,9 +81,6 @@ class HodgkinHuxley(SequenceModel):
         for name, value in positive.items():
             if not value > 0:
                 raise InputError(f"{name} must be positive, got {value!r:.60}.")
-        if proposal not in get_args(Proposal):
-            raise InputError(f"proposal must be one of {', '.join(get_args(Proposal))}, got {proposal!r:.60}.")
-        self.proposal_kind = proposal
         self.current = jnp.asarray(current, jnp.result_type(jnp.asarray(current), jnp.float32))
         self.sodium, self.potassium, self.leak = Channel(*sodium), Channel(*potassium), Channel(*leak)
         self.dt, self.capacitance, self.voltage_noise = dt, capacitance, voltage_noise
@@ -126,11 +116,6 @@ class HodgkinHuxley(SequenceModel):
     def prior(self, state, context):
         scales = [self.voltage_noise, *[self.gate_noise] * 3]
         return dist.Normal(self.following(state), self.dt**0.5 * jnp.asarray(scales, state.dtype))
-
-    def proposal(self, state, evidence, prior):
-        if self.proposal_kind == "prior":
-            return prior
-        return dist.Normal(*jax.lax.stop_gradient((prior.loc, prior.scale)))  # pyright: ignore[reportAttributeAccessIssue]
 
     def emission(self, state, latent, context):
         return dist.Normal(latent[:1], jnp.asarray(self.observation_noise, latent.dtype))
