@@ -7,12 +7,12 @@ import pytest
 
 from fivo._run import imported, made_dataset, names_object, prepare_named
 from fivo.batch import Batch
-from fivo.benchmarks import drift, forex
+from fivo.benchmarks import drift, forex, neuron
 from fivo.bounds import FIVO
 from fivo.errors import InputError
 from fivo.experiments import worker
 from fivo.experiments.experiment import read_experiment
-from fivo.models import DriftDiffusion, ExactTwist, QuadratureTwist, Twisted
+from fivo.models import DriftDiffusion, ExactTwist, HodgkinHuxley, QuadratureTwist, Twisted
 from fivo.runs import Evaluations
 from fivo.training import RunDirectory
 from tests.sentences import assert_one_sentence
@@ -61,6 +61,23 @@ def test_the_currencies_are_split_as_published_and_filtered_without_the_proposal
         with pytest.raises(InputError) as refused:
             forex.data(place)
         assert_one_sentence(refused.value, part)
+
+
+def test_a_neuron_is_seen_every_fifty_steps_and_filtered_without_the_twist(monkeypatch):
+    """In units of 10 mV a density is ten times as high for every observation."""
+    for name, count in (("NUM_TRAIN", 2), ("NUM_VALID", 2), ("NUM_TEST", 2), ("NUM_STEPS", 101), ("PARTICLES", 4)):
+        monkeypatch.setattr(neuron, name, count)
+    data = neuron.data()
+    batch = batch_of(data.split("test"))
+    assert batch.mask is not None
+    assert batch.mask[:, :, 0].sum(axis=1).tolist() == [3, 3]
+    assert bool(batch.mask[:, ::50].all())
+    model = neuron.model(data)
+    plain = FIVO(4)(HodgkinHuxley(neuron.START), batch, key=KEY).log_evidence
+    np.testing.assert_allclose(neuron.bootstrap(model, batch, key=KEY), plain + 3 * np.log(10), rtol=1e-5)
+    np.testing.assert_allclose(neuron.current_error(model, batch, key=KEY), 1, rtol=1e-6)
+    better = neuron.true_model(model, batch, key=KEY)
+    np.testing.assert_array_equal(better, neuron.bootstrap(HodgkinHuxley(13.0), batch, key=KEY))
 
 
 def test_what_is_named_as_an_object(tmp_path, monkeypatch):
