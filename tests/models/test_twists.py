@@ -195,13 +195,13 @@ def test_the_next_observation_is_found():
 
 def test_the_next_observation_is_forecast_by_a_normal():
     """log r_t against its formula, with the networks' outputs taken as they are."""
-    latent, frame = ((0.5,), (2.0,)), ((1.0,), (3.0,))
+    latent, frame = ((0.5, -0.2), (2.0, 4.0)), ((1.0,), (3.0,))
     twist = NextObservationTwist(latent, frame, 3, longest=2, key=KEY)
     model = Twisted(linear_gaussian(), twist)
     sequence = Sequence(jnp.asarray([[0.3], [1.7]]), jnp.asarray(2, jnp.int32), None, None)
     future = jax.tree.map(lambda leaf: leaf[0], model.lookahead(sequence))
-    z = jnp.asarray([0.9])
-    shift, log_deviation = np.asarray(twist.forecast(jnp.asarray([(0.9 - 0.5) / 2, 0.5])))
+    z = jnp.asarray([0.9, 0.1])
+    shift, log_deviation = np.asarray(twist.forecast(jnp.asarray([(0.9 - 0.5) / 2, (0.1 + 0.2) / 4, 0.5])))
     mean = float(model.emission(None, z, None).mean[0]) + 3 * shift
     alone = float(twist.alone(jnp.asarray([(1.7 - 1) / 3, 0.5]))[0])
     constant = np.log(3 * np.sqrt(2 * np.pi))

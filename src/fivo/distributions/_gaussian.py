@@ -44,6 +44,11 @@ class Gaussian(dist.Distribution):
         self.whiten = inverse_tril(scale_tril) if whiten is None else whiten
         super().__init__((), jnp.shape(loc), validate_args=validate_args)
 
+    @property
+    def mean(self) -> Float[Array, " dim"]:
+        """The mean."""
+        return self.loc
+
     def sample(self, key: Key[Array, ""], sample_shape: tuple[int, ...] = ()) -> Float[Array, "*sample dim"]:
         """Draw loc + L ε with ε standard normal.
 
