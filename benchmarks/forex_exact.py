@@ -4,7 +4,7 @@
 
 Q and the emission are diagonal, so that the model is 22 independent ones with three parameters each: φ, σ and the level
 log β + μ / 2 (β and μ say the same). The evidence of one is a sum over a grid of z, exact to rounding but for its
-spacing, and Nelder-Mead finds its maximum from three starts. No bound of a model can be above its exact evidence on
+spacing, and Nelder-Mead finds its maximum from two starts. No bound of a model can be above its exact evidence on
 average: train bounds lie below the maximum over train, and test bounds below that model's evidence on test.
 """
 
@@ -20,12 +20,12 @@ from scipy.optimize import minimize
 
 from fivo.benchmarks import forex
 
-STARTS = ((0.95, 0.2, 0.0), (0.99, 0.1, -0.4), (0.1, 0.8, -0.2))
+STARTS = ((0.95, 0.2, 0.0), (0.1, 0.8, -0.2))
 """φ, σ, and by how much the level begins below that of a constant volatility."""
-WIDTH, EVALUATIONS = 6.0, 200
+WIDTH, EVALUATIONS = 6.0, 160
 
 
-def log_evidence(parameters: np.ndarray, x: np.ndarray, points: int = 160) -> float:
+def log_evidence(parameters: np.ndarray, x: np.ndarray, points: int = 120) -> float:
     """log p(x) of one series, with z_1 ~ N(0, σ²), z_t ~ N(φ z_t-1, σ²) and x_t ~ N(0, exp(2 level + z_t))."""
     level, free, log_scale = parameters
     persistence, scale = np.tanh(free), np.exp(log_scale)
@@ -67,6 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     data = forex.data(options.data_dir)
     series = {split: np.asarray(data.split(split)[0], float) for split in ("train", "test")}
+    longer = np.concatenate([series["train"][-1:], series["test"]])
     names = [column.name for column in data.columns]
     rows = []
     for fitted in ("train", "test"):
@@ -74,12 +75,15 @@ def main() -> None:
             parameters = best(series[fitted][:, place])
             scores = {split: log_evidence(parameters, x[:, place]) for split, x in series.items()}
             finer = log_evidence(parameters, series["test"][:, place], points=800)
-            rows.append({"fitted_to": fitted, "currency": name, **scores, "test_on_a_finer_grid": finer})
-            rows[-1] |= {"persistence": float(np.tanh(parameters[1])), "scale": float(np.exp(parameters[2]))}
+            scores |= {
+                "test_on_a_finer_grid": finer,
+                "test_from_a_month_earlier": log_evidence(parameters, longer[:, place]),
+            }
+            rows.append({"fitted_to": fitted, "currency": name, **scores})
     sums = {
         fitted: {
             split: round(sum(row[split] for row in rows if row["fitted_to"] == fitted), 2)
-            for split in ("train", "test", "test_on_a_finer_grid")
+            for split in ("train", "test", "test_on_a_finer_grid", "test_from_a_month_earlier")
         }
         for fitted in ("train", "test")
     }
