@@ -98,8 +98,8 @@ class StochasticVolatility(SequenceModel):
         return _feature(x, mask), None, memory
 
     def initial_prior(self, state, context):
-        spread = jnp.sqrt(1 - self.persistence**2) if self.stationary else 1
-        return dist.Normal(self.mean, self.scale / spread)
+        scale = self.scale / jnp.sqrt(1 - self.persistence**2) if self.stationary else self.scale
+        return dist.Normal(self.mean, scale)
 
     def prior(self, state, context):
         return dist.Normal(state, self.scale)
@@ -112,10 +112,10 @@ class StochasticVolatility(SequenceModel):
         return dist.Normal(loc + offset + slope * evidence, scale * jnp.exp(log_shrink))
 
     def emission(self, state, latent, context):
-        volatility = jnp.exp(latent / 2)
+        mean, volatility = jnp.zeros_like(latent), jnp.exp(latent / 2)
         if self.log_emission_scale is not None:
             volatility = jnp.exp(self.log_emission_scale) * volatility
-        return dist.Normal(jnp.zeros_like(latent), volatility)
+        return dist.Normal(mean, volatility)
 
     def advance(self, state, latent, history):
         return self.mean + self.persistence * (latent - self.mean)
