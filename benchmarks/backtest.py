@@ -4,7 +4,10 @@
 training rows of each dataset and scores its forecasts of the test rows with `fivo.inference.backtest`. Parameters stay
 as fitted for all of them; earlier rows are context. statsmodels' is the best of ETS and unobserved components, each
 column by itself, chosen by AIC per row of its likelihood on the training rows (diffuse first rows have none). About
-eight minutes on one core. Exchange rates are found through FIVO_FOREX, a file of tab-separated monthly rates.
+twenty minutes on one core. Exchange rates are found through FIVO_FOREX, a file of tab-separated monthly rates.
+
+With `--choose`, the test rows are dropped before anything else, and what is left is split in the same proportions: what
+defaults are chosen by. Neither the models nor who chooses between them sees a test row.
 """
 
 import argparse
@@ -185,10 +188,14 @@ def recurrent_options(model: str) -> dict[str, Any]:
     return {name: value for name, value in OURS[model].items() if name != "window"}
 
 
-def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], None]) -> dict[str, Any]:
+def benchmark(
+    name: str, models: list[str], out: Path, note: Callable[[str], None], *, choose: bool = False
+) -> dict[str, Any]:
     """The scores of some models on a dataset."""
     source = SOURCES[name]
     table = source.table()
+    if choose:
+        table = table.head(round(table.height * (1 - FRACTIONS["test"])))
     dataset = Dataset.from_table(table, fractions=FRACTIONS, name=name, **source.reading)
     season = guess_season(dataset.table)  # pyright: ignore[reportArgumentType]
     forecasters: dict[str, Any] = {}
@@ -209,7 +216,9 @@ def benchmark(name: str, models: list[str], out: Path, note: Callable[[str], Non
         peers = Statsmodels(dataset, season, lambda: note(f"{name}: statsmodels"))
         forecasters["statsmodels"] = peers
         chosen = {column.name: called for column, (called, *_) in zip(dataset.columns, peers.chosen, strict=True)}
-    windows = make_windows(dataset.table, dataset.split("test"), WINDOWS, source.horizon)  # pyright: ignore[reportArgumentType]
+    held_out = dataset.split("test")
+    count = min(WINDOWS, int(held_out.scored_lengths.min()) - source.horizon + 1)
+    windows = make_windows(dataset.table, held_out, count, source.horizon)  # pyright: ignore[reportArgumentType]
     scores, _ = backtest(windows, forecasters, progress=lambda what, done, total: note(f"{name}: {what}"))
     return {
         "horizon": source.horizon,
@@ -231,19 +240,20 @@ def main() -> None:
     """Score all datasets, or one, and write the figures, beside those of other datasets and models that are there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=SOURCES)
+    parser.add_argument("--choose", action="store_true", help="leave the test rows out, and split the rest")
     parser.add_argument("--out", type=Path, help="where to keep the runs; by default nowhere")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--models", default=",".join(MODELS), help="which models, separated by commas")
     options = parser.parse_args()
     models = options.models.split(",")
-    content = {"windows": WINDOWS, "samples": SAMPLES, "fractions": FRACTIONS, "datasets": {}}
+    content: dict[str, Any] = {"windows": WINDOWS, "samples": SAMPLES, "fractions": FRACTIONS, "datasets": {}}
     if options.json and options.json.exists():
         content["datasets"] = json.loads(options.json.read_text())["datasets"]
     names = [options.only] if options.only else [name for name in SOURCES if name != "forex" or FOREX in os.environ]
     with tempfile.TemporaryDirectory() as temporary, Bar("backtests") as bar:
         for done, name in enumerate(names):
             bar.update(done, total=len(names))
-            found = benchmark(name, models, options.out or Path(temporary), bar.say)
+            found = benchmark(name, models, options.out or Path(temporary), bar.say, choose=options.choose)
             known = content["datasets"].setdefault(name, {})
             content["datasets"][name] = {key: {**known.get(key, {}), **value} if isinstance(value, dict) else value
                                          for key, value in found.items()}  # fmt: skip

@@ -10,6 +10,8 @@ from scipy import stats
 import fivo
 from fivo.data import SplitRule, TableColumn, TableSchema, TimeRule
 from fivo.inference import Calibration, crps
+from fivo.inference.context import read_context
+from fivo.inference.forecasts import future_of
 from fivo.models import LinearGaussian, simulate
 from tests.inference.known import Known
 
@@ -263,6 +265,22 @@ def test_a_forecast_needs_its_inputs():
     short = frame(X, U, MASK, slice(STEPS, STEPS + 2)).select("id", "t", "u")
     with pytest.raises(fivo.InputError, match="needs the inputs of as many rows of 's"):
         fivo.forecast(RUN, SEEN, HORIZON, inputs=short)
+
+
+def test_future_rows_come_at_their_own_times():
+    """The gap of the first row to come is that since the last row seen, not the first within its table."""
+    past = pl.DataFrame({"t": [0.0, 1.0, 3.0, 4.0, 6.0, 7.0, 9.0, 10.0], "y": np.arange(8.0), "u": np.arange(8.0)})
+    irregular = fivo.Dataset.from_table(past, time="t", values=["y"], inputs=["u"]).table
+    gap = irregular.gap
+    later = pl.DataFrame({"t": [10.0, 13.0, 14.0, 18.0], "u": [0.0, 1.0, 2.0, 3.0]})
+    found = future_of(read_context(None, irregular, past), 3, later)
+    assert found.times[0].tolist() == [13, 14, 18]
+    assert np.allclose(found.inputs[0, :, -1] * gap.scale + gap.shift, [3, 1, 4], atol=1e-5)
+    regular = fivo.Dataset.from_table(past.with_columns(t=pl.int_range(8)), time="t", values=["y"], inputs=["u"]).table
+    with pytest.raises(fivo.InputError, match="where 8 was due it has 9"):
+        future_of(
+            read_context(None, regular, past.with_columns(t=pl.int_range(8))), 2, later.with_columns(t=[9, 10, 11, 12])
+        )
 
 
 def test_crps_of_a_normal():

@@ -28,7 +28,7 @@ from fivo.inference import (
     Trained,
 )
 from fivo.inference.context import Context, read_context
-from fivo.inference.forecasts import inputs_after
+from fivo.inference.forecasts import future_of
 from fivo.inference.rowwise import raw_offsets
 from fivo.inference.series import SeriesModel
 from fivo.models import SequenceModel
@@ -198,10 +198,10 @@ def forecast(
     _check_count(horizon, "horizon")
     _check_count(num_samples, "num_samples")
     levels, seen = _levels(quantiles), _read(run_or_model, context)
-    future = inputs_after(seen, horizon, inputs)
+    future = future_of(seen, horizon, inputs)
     with _using(run_or_model, num_particles, key, progress, mesh) as model:
-        drawn = model.forecast(seen.split, horizon, inputs=future, num_samples=num_samples)
-    return Forecast(seen, levels, drawn)
+        drawn = model.forecast(seen.split, horizon, inputs=future.inputs, num_samples=num_samples)
+    return Forecast(seen, levels, drawn, future.times)
 
 
 def anomaly(

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from fivo._run import Run
+    from fivo.runs import Drawing
 
 SHOWN = 10
 """Series that are listed on the screen."""
@@ -66,11 +67,13 @@ def filter(
     """Give the latent state after every row, and what was expected of the row before it was seen."""
     with _opened(run, out, plot) as trained:
         from fivo._run import filtered
+        from fivo.runs import LatentStates
 
         found = filtered(
             trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed), mesh=_mesh(devices)
         )
         _write(found, out, plot)
+        _keep(trained, LatentStates, table, found, given="filtered")
 
 
 def smooth(
@@ -86,9 +89,11 @@ def smooth(
     """Give the latent state at every row given all rows of its series."""
     with _opened(run, out, plot) as trained:
         from fivo._run import smoothed
+        from fivo.runs import LatentStates
 
         found = smoothed(trained, table, quantiles=levels_of(quantiles), num_particles=particles, key=_key(seed))
         _write(found, out, plot)
+        _keep(trained, LatentStates, table, found, given="smoothed")
 
 
 def impute(
@@ -111,10 +116,12 @@ def impute(
     """
     with _opened(run, out, plot) as trained:
         from fivo._run import impute
+        from fivo.runs import FilledGaps
 
         levels = levels_of(quantiles)
         found = impute(trained, table, quantiles=levels, num_samples=samples, num_particles=particles, key=_key(seed))
         _write(found, out, plot)
+        _keep(trained, FilledGaps, table, found)
 
 
 def forecast(
@@ -158,7 +165,7 @@ def forecast(
             mesh=_mesh(devices),
         )
         _write(found, out, plot)
-        _keep(trained, Forecasts(table.name, found.time_label, [track.record() for track in found.tracks()]))
+        _keep(trained, Forecasts, table, found)
 
 
 def anomaly(
@@ -188,8 +195,9 @@ def anomaly(
 
         found = anomaly(trained, table, rate=rate, num_particles=particles, key=_key(seed), mesh=_mesh(devices))
         _write(found, out, plot, as_json=as_json)
-        _keep(trained, Alarms(table.name, found.time_label, rate, [track.record() for track in found.tracks()]))
-        _show(found.to_frame("series"), as_json, f"alarms at a false-alarm rate of {rate:g}")
+        _keep(trained, Alarms, table, found, rate=rate)
+        about = f"alarms at a false-alarm rate of {rate:g}, by {len(found.ordinary.rows.scores):,} ordinary rows"
+        _show(found.to_frame("series"), as_json, about)
 
 
 @contextmanager
@@ -238,14 +246,15 @@ def _write(found: Any, out: Path | None, plot: Path | None = None, *, as_json: b
         tell(f"wrote {plot}")
 
 
-def _keep(run: "Run", record: Any) -> None:
+def _keep(run: "Run", kind: "type[Drawing]", table: Path, found: Any, **more: Any) -> None:
     """Write what the run's page shows into its directory, unless that cannot be written."""
     from fivo._terminal.output import note
 
+    tracks = [track.record() for track in found.tracks()]
     try:
-        run.directory.write(record)
+        run.directory.write(kind(table=table.name, time_label=found.time_label, tracks=tracks, **more))
     except OSError as problem:
-        note(f"fivo: {record.FILE} of the run was not written ({problem.strerror}); `fivo report` will not show it.")
+        note(f"fivo: {kind.FILE} of the run was not written ({problem.strerror}); `fivo report` will not show it.")
 
 
 def _key(seed: int) -> Any:

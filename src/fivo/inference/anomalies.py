@@ -89,15 +89,19 @@ class Ordinary:
 
     @classmethod
     def of(cls, context: Context, found: Rows) -> "Ordinary":
-        """From what a filter says of data that took no part in training; rows that are context do not count.
+        """From what a filter says of data that took no part in training.
+
+        Rows that are context and rows of which nothing was observed, which are never strange, do not count.
 
         Args:
             context: The data.
             found: What the filter says of it.
         """
         begin = np.zeros(len(context.ids), int) if context.starts is None else np.asarray(context.starts)
+        seen = [mask[start:].any(axis=1) for mask, start in zip(context.seen.masks, begin, strict=True)]
         starts, ends = context.bounds[:-1] + begin, context.bounds[1:]
-        surprise = np.concatenate([found.surprise[a:b] for a, b in zip(starts, ends, strict=True)])
+        parts = [found.surprise[a:b][rows] for a, b, rows in zip(starts, ends, seen, strict=True)]
+        surprise = np.concatenate(parts)
         return cls(Calibration(surprise), Calibration(nats_per_row(context, found)) if not begin.any() else None)
 
     @classmethod

@@ -57,7 +57,8 @@ def forecast_rows(
         )
     future = None if inputs is None else jnp.asarray(inputs, weight_dtype(model))
     keys = sequence_keys(key, count)
-    samples, alive = spread(_drawn, mesh, (model, horizon, num_samples, num_particles), batch, future, keys)
+    drawn = _drawn_at_once if mesh is None else _drawn
+    samples, alive = spread(drawn, mesh, (model, horizon, num_samples, num_particles), batch, future, keys)
     dead = ~np.asarray(alive)
     if dead.any():
         raise InputError(f"sequence {int(np.argmax(dead))} is impossible under this model; check its values and scale.")
@@ -72,6 +73,10 @@ def _drawn(
 ) -> tuple[Shaped[Array, "batch sample horizon dim"], Bool[Array, " batch"]]:
     model, horizon, num_samples, num_particles = drawing
     return draw_rows(model, batch, horizon, future, keys, num_samples, num_particles)
+
+
+_drawn_at_once = eqx.filter_jit(_drawn)
+"""Filter and draws as one compiled program, for each shape of a batch."""
 
 
 def draw_rows(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -30,9 +30,11 @@ class Forecast(Result):
         context: The series.
         levels: The quantiles that `to_frame` gives.
         model_samples: Draws on the model's scale.
+        future: Times [horizon] of the rows of each series that were given with their inputs; None if none were.
     """
 
     model_samples: Float[np.ndarray, "series sample horizon dim"]
+    future: list[np.ndarray] | None = None
 
     @property
     def samples(self) -> Float[np.ndarray, "series sample horizon dim"]:
@@ -60,7 +62,9 @@ class Forecast(Result):
 
     @property
     def times(self) -> list[np.ndarray]:
-        """The times [horizon] of the rows of each series, continued by its step."""
+        """The times [horizon] of the rows of each series: those given with the inputs, else continued by its step."""
+        if self.future is not None:
+            return self.future
         rule, horizon = self.context.schema.time, self.model_samples.shape[2]
         return [times_after(rule, times[-1], horizon) for times in self.context.seen.times]
 
@@ -144,8 +148,16 @@ class Forecast(Result):
         return f"Forecast({count} series, {horizon} steps of {values}, {draws} draws)"
 
 
-def inputs_after(context: Context, horizon: int, given: Any) -> Float[np.ndarray, "series horizon input"] | None:
-    """The inputs of the rows to come: from a table or an array, or what is known without one.
+class Future(NamedTuple):
+    """What is known of the rows to come."""
+
+    inputs: Float[np.ndarray, "series horizon input"] | None
+    times: list[np.ndarray] | None = None
+    """Of each series; None if they were not given."""
+
+
+def future_of(context: Context, horizon: int, given: Any) -> Future:
+    """The inputs of the rows to come and their times: from a table or an array, or what is known without one.
 
     Args:
         context: The series so far.
@@ -160,34 +172,25 @@ def inputs_after(context: Context, horizon: int, given: Any) -> Float[np.ndarray
                 f"the series have inputs, so a forecast needs those of the next {horizon} rows: an array [series, "
                 "horizon, input]; give it as `inputs`."
             )
-        return None if given is None else np.asarray(given)
+        return Future(None if given is None else np.asarray(given))
     if not schema.input_columns or seen.inputs is None:
-        return None
-    if not schema.inputs:  # static inputs stay as they were, and the next rows are one step apart
+        return Future(None)
+    if not schema.inputs and given is None:  # static inputs stay as they were, and the next rows are one step apart
         last = np.stack([u[-1] for u in seen.inputs])
         if schema.gap is not None:
             last[:, -1] = (schema.time.step - schema.gap.shift) / schema.gap.scale
-        return np.repeat(last[:, None], horizon, axis=1)
+        return Future(np.repeat(last[:, None], horizon, axis=1))
     if given is None:
         names = ", ".join(column.name for column in schema.inputs)
         raise InputError(
             f"the model reads {names}, so a forecast needs a table with them for the next {horizon} rows of every "
             "series; give it with --inputs-from (`inputs`)."
         )
-    return future_inputs(schema, seen, horizon, given)
+    return _from_table(schema, seen, horizon, given)
 
 
-def future_inputs(
-    schema: TableSchema, seen: TableSequences, horizon: int, table: Any
-) -> Float[np.ndarray, "series horizon input"]:
-    """The inputs of the rows to come, from a table that has them for every series.
-
-    Args:
-        schema: How the table was read that the model was trained on.
-        seen: The series so far.
-        horizon: How many rows are to come.
-        table: A path or a frame with the id, time and input columns; values may be left out.
-    """
+def _from_table(schema: TableSchema, seen: TableSequences, horizon: int, table: Any) -> Future:
+    """From a path or a frame with the id, time and input columns; values may be left out."""
     import polars as pl
 
     frame = as_table(table)
@@ -196,19 +199,42 @@ def future_inputs(
             frame = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(column.name))
     later = apply_schema(schema, frame)
     found = dict(zip(map(str, later.ids), zip(later.times, later.inputs or [], strict=True), strict=True))
-    inputs = []
-    for name, times in zip(seen.ids, seen.times, strict=True):
-        rows = found.get(str(name))
-        last = times[-1]
-        if rows is not None and schema.time_column is not None:
-            after = np.asarray(rows[0]) > last
-            rows = rows[0][after], rows[1][after]
-        if rows is None or len(rows[1]) < horizon:
-            have = 0 if rows is None else len(rows[1])
-            whose = "" if name is None else f" of {name!r:.60}"
+    inputs, ahead = [], []
+    for name, known in zip(seen.ids, seen.times, strict=True):
+        times, rows = found.get(str(name), (known[:0], np.zeros((0, len(schema.input_columns)))))
+        if schema.time_column is not None:
+            after = np.asarray(times) > known[-1]
+            times, rows = times[after], rows[after]
+        whose = "" if name is None else f" of {name!r:.60}"
+        if len(rows) < horizon:
             raise InputError(
                 f"a forecast of {horizon} rows needs the inputs of as many rows{whose} after the last one that was "
-                f"seen, but --inputs-from has {have}."
+                f"seen, but --inputs-from has {len(rows)}."
             )
-        inputs.append(rows[1][:horizon])
-    return np.stack(inputs)
+        times, rows = times[:horizon], rows[:horizon].copy()
+        if schema.time.regular and schema.time_column is not None:
+            due = times_after(schema.time, known[-1], horizon)
+            wrong = np.flatnonzero(~_equal(times, due))
+            if len(wrong):
+                raise InputError(
+                    f"--inputs-from must go on where the series{whose} ends, one step after the other, but where "
+                    f"{shown_time(due[wrong[0]])} was due it has {shown_time(times[wrong[0]])}."
+                )
+        if schema.gap is not None:  # of the first row to come, the gap is that since the last row seen
+            gap = times[0] - known[-1]
+            gap = gap / np.timedelta64(1, "s") if isinstance(gap, np.timedelta64) else float(gap)
+            rows[0, -1] = (gap - schema.gap.shift) / schema.gap.scale
+        inputs.append(rows)
+        ahead.append(times)
+    return Future(np.stack(inputs), None if schema.time_column is None else ahead)
+
+
+def _equal(times: np.ndarray, due: np.ndarray) -> np.ndarray:
+    if times.dtype.kind == "M":
+        return times == due.astype(times.dtype)
+    return np.isclose(times, due, rtol=1e-9, atol=1e-6)
+
+
+def shown_time(time: Any) -> str:
+    """A time as a person writes it."""
+    return f"{time:g}" if isinstance(time, float) else str(time).replace("T", " ").removesuffix(".000000")

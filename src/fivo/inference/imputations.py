@@ -97,6 +97,17 @@ class Imputed(Result):
         Returns:
             A matplotlib figure.
         """
+        return plot_imputed(self.tracks(series), time_label=self.time_label, title=title)
+
+    def tracks(self, series: Sequence[Any] | None = None) -> list[Track]:
+        """What `plot` draws.
+
+        Args:
+            series: The ids of the series to show; by default those that `plot` shows.
+
+        Returns:
+            A track for each series and value.
+        """
         seen = self.context.seen
         if series is None:
             order = np.argsort([-(~mask).sum() for mask in seen.masks], kind="stable")
@@ -110,7 +121,7 @@ class Imputed(Result):
                 levels = {q: np.where(gap, np.quantile(drawn[..., i], q, axis=1), np.nan) for q in PLOTTED}
                 mean = np.where(gap, drawn[..., i].mean(axis=1), np.nan)
                 tracks.append(Track(self._label(place), column.name, seen.times[place], observed[:, i], mean, levels))
-        return plot_imputed(tracks, time_label=self.time_label, title=title)
+        return tracks
 
     @property
     def _restored(self) -> Float[np.ndarray, "row sample dim"]:

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from fivo.inference.results import Result, labelled
 from fivo.inference.rowfilters import Rows
 from fivo.inference.rowwise import raw_offsets, restored, state_columns, value_columns
-from fivo.report import plot_states
+from fivo.report import Track, plot_states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,8 +109,18 @@ class Filtered(Result):
         Returns:
             A matplotlib figure.
         """
-        tracks = self._state_tracks(np.asarray(self.rows.state_mean), np.asarray(self.rows.state_quantiles), series)
-        return plot_states(tracks, time_label=self.time_label, title=title)
+        return plot_states(self.tracks(series), time_label=self.time_label, title=title)
+
+    def tracks(self, series: Sequence[Any] | None = None) -> list[Track]:
+        """What `plot` draws.
+
+        Args:
+            series: The ids of the series to show; by default those that `plot` shows.
+
+        Returns:
+            A track for each series and latent.
+        """
+        return self._state_tracks(np.asarray(self.rows.state_mean), np.asarray(self.rows.state_quantiles), series)
 
     @property
     def _log_likelihood(self) -> Float[np.ndarray, " row"]:
@@ -195,9 +205,18 @@ class Smoothed(Result):
         Returns:
             A matplotlib figure.
         """
-        return plot_states(
-            self._state_tracks(self.means, self.quantiles, series), time_label=self.time_label, title=title
-        )
+        return plot_states(self.tracks(series), time_label=self.time_label, title=title)
+
+    def tracks(self, series: Sequence[Any] | None = None) -> list[Track]:
+        """What `plot` draws.
+
+        Args:
+            series: The ids of the series to show; by default those that `plot` shows.
+
+        Returns:
+            A track for each series and latent.
+        """
+        return self._state_tracks(self.means, self.quantiles, series)
 
     def __repr__(self) -> str:
         return f"Smoothed({len(self.ids)} series, {self.means.shape[1]} latents)"

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from fivo.report.measures import MEASURES
 from fivo.report.reading import RunFiles, Sources, curves
 from fivo.report.tracks import Track
-from fivo.runs import Alarms, Forecasts
+from fivo.runs import Alarms, Drawing, FilledGaps, LatentStates
 
 MOST_TRACKS = 8
-"""Quantities of series that are drawn for one forecast, or for one table with alarms."""
+"""Quantities of series that are drawn of one table by one command."""
+MEANS: dict[type[Drawing], str] = {Alarms: "expected", FilledGaps: "imputed", LatentStates: "mean"}
+"""What the mean of a track is called; else it is a forecast."""
 
 
 class Charts:
@@ -66,10 +68,10 @@ def add_training(charts: Charts, files: list[RunFiles]) -> list[dict[str, str]]:
 
 
 def add_series(charts: Charts, run: RunFiles) -> list[dict[str, Any]]:
-    """What was last drawn of tables with a run: forecasts, and alarms above the p-values that raised them."""
+    """What was last drawn of tables with a run: forecasts, filled gaps, states, and alarms with their p-values."""
     found = []
-    for kept in (run.forecasts, run.alarms):
-        if kept is None or not kept.tracks:
+    for kept in run.drawings:
+        if not kept.tracks:
             continue
         tracks = [Track.of(record) for record in kept.tracks]
         group = f"{run.label} {kept.KIND}"
@@ -78,8 +80,11 @@ def add_series(charts: Charts, run: RunFiles) -> list[dict[str, Any]]:
         if rate is not None:
             scored = {track.series: track for track in tracks if track.p_values is not None}
             ids += [_add_p_values(charts, group, track, kept, rate) for track in list(scored.values())[:MOST_TRACKS]]
+        heading, about = _words(kept, run.label)
         found.append(
             {
+                "heading": heading,
+                "about": about,
                 "run": run.label,
                 "table": kept.table,
                 "ids": ids,
@@ -92,6 +97,17 @@ def add_series(charts: Charts, run: RunFiles) -> list[dict[str, Any]]:
     return found
 
 
+def _words(kept: Drawing, run: str) -> tuple[str, str]:
+    """The heading of what was drawn, and a sentence about it."""
+    share = "a shaded band holds the stated share of the"
+    if isinstance(kept, FilledGaps):
+        return "Filled gaps", f"What {run} fills gaps with, given all other cells; {share} draws."
+    if isinstance(kept, LatentStates):
+        rows = "all rows" if kept.given == "smoothed" else "the rows so far"
+        return f"{kept.given.capitalize()} states", f"Latent states of {run} given {rows}; {share} probability."
+    return "Alarms" if isinstance(kept, Alarms) else "Forecast", f"What {run} expects to follow; {share} forecasts."
+
+
 def _by_series(tracks: list[Track]) -> list[Track]:
     return list({track.series: track for track in tracks}.values())
 
@@ -100,7 +116,7 @@ def _alarms(track: Track, rate: float) -> int:
     return int((track.numbers("p_values") <= rate).sum())
 
 
-def _add_track(charts: Charts, group: str, track: Track, kept: Forecasts | Alarms, rate: float | None) -> str:
+def _add_track(charts: Charts, group: str, track: Track, kept: Drawing, rate: float | None) -> str:
     x, time = _times(track)
     observed = track.numbers("observed")
     lines = []
@@ -109,16 +125,17 @@ def _add_track(charts: Charts, group: str, track: Track, kept: Forecasts | Alarm
         lines.append({"label": label, "name": f"{label}, lower end", "kind": "low", "x": x, "y": _plain(low)})
         lines.append({"label": label, "name": f"{label}, upper end", "kind": "high", "x": x, "y": _plain(high)})
     if np.isfinite(track.numbers("mean")).any():
-        label = "forecast" if rate is None else "expected"
+        label = MEANS.get(type(kept), "forecast")
         lines.append({"label": label, "kind": "mean", "x": x, "y": _plain(track.numbers("mean"))})
-    lines.append({"label": "observed", "kind": "observed", "x": x, "y": _plain(observed)})
+    if track.observed is not None:
+        lines.append({"label": "observed", "kind": "observed", "x": x, "y": _plain(observed)})
     if rate is not None:
         raised = np.where(track.numbers("p_values") <= rate, observed, np.nan)
         lines.append({"label": "alarm", "kind": "alarm", "x": x, "y": _plain(raised)})
     return charts.add(group, _title(track), lines, y=track.quantity, x=kept.time_label, time=time)
 
 
-def _add_p_values(charts: Charts, group: str, track: Track, kept: Forecasts | Alarms, rate: float) -> str:
+def _add_p_values(charts: Charts, group: str, track: Track, kept: Drawing, rate: float) -> str:
     x, time = _times(track)
     p = track.numbers("p_values")
     lines = [

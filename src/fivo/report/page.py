@@ -24,7 +24,7 @@ UPLOT = Path(__file__).parent / "vendor" / "uplot"
 SOUND_RATE = 11025
 MOST_PIECES = 4
 MOST_DRAWN_RUNS = 4
-"""Runs whose forecasts and alarms are drawn."""
+"""Runs whose forecasts, filled gaps, states and alarms are drawn."""
 SCRIPTS = ("chart.js", "downloads.js", "tables.js", "page.js")
 
 

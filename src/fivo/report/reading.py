@@ -36,8 +36,7 @@ class RunFiles:
     provenance: dict[str, Any]
     excerpt: dict[str, NDArray[np.uint8]] | None
     steps_per_quarter: int
-    forecasts: runs.Forecasts | None = None
-    alarms: runs.Alarms | None = None
+    drawings: tuple[runs.Drawing, ...] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -133,8 +132,7 @@ def _read_run(directory: Path, taken: set[str]) -> RunFiles:
         {} if provenance is None else msgspec.to_builtins(provenance),
         None if excerpt is None else {"data": excerpt.data, "sample": excerpt.sample},
         1 if excerpt is None else excerpt.steps_per_quarter,
-        _readable(directory / runs.Forecasts.FILE, lambda: run.read(runs.Forecasts)),
-        _readable(directory / runs.Alarms.FILE, lambda: run.read(runs.Alarms)),
+        tuple(kept for kind in runs.DRAWINGS if (kept := _readable(directory / kind.FILE, lambda k=kind: run.read(k)))),
     )
 
 

@@ -10,12 +10,16 @@ from fivo.runs._excerpt import EXCERPT, Excerpt, read_excerpt, write_excerpt
 from fivo.runs._forecasting import Backtest, Candidate, ColumnScores, ForecastScores, Selection, WindowScores
 from fivo.runs._metrics import Row, last_row
 from fivo.runs._records import (
+    DRAWINGS,
     Alarms,
     BoundScore,
     Diagnosis,
     DiagnosisRow,
+    Drawing,
     Evaluations,
+    FilledGaps,
     Forecasts,
+    LatentStates,
     Provenance,
     Relative,
     Reported,
@@ -32,6 +36,7 @@ from fivo.runs._summary import Summary, UnreadableError, average_of, read_summar
 
 __all__ = [
     "CONFIG",
+    "DRAWINGS",
     "EXCERPT",
     "FORMAT",
     "RECORD",
@@ -43,11 +48,14 @@ __all__ = [
     "ColumnScores",
     "Diagnosis",
     "DiagnosisRow",
+    "Drawing",
     "Evaluations",
     "Excerpt",
     "FileStatus",
+    "FilledGaps",
     "ForecastScores",
     "Forecasts",
+    "LatentStates",
     "Progress",
     "Provenance",
     "Record",

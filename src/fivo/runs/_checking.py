@@ -14,11 +14,11 @@ from fivo.runs._directory import CONFIG, RunDirectory
 from fivo.runs._excerpt import EXCERPT, read_excerpt
 from fivo.runs._forecasting import Backtest, Selection
 from fivo.runs._metrics import read_lines
-from fivo.runs._records import Alarms, Diagnosis, Evaluations, Forecasts, Provenance, Result, TableRecord
+from fivo.runs._records import DRAWINGS, Diagnosis, Evaluations, Provenance, Result, TableRecord
 
 TRANSIENT = {".lock", "job.json", "worker.log"}
 """Files that matter only while a process is at work."""
-OF_TABLES = (TableRecord, Backtest, Selection, Forecasts, Alarms)
+OF_TABLES = (TableRecord, Backtest, Selection, *DRAWINGS)
 AGAIN = "run the same `fivo fit` command again, which makes it anew"
 
 

@@ -1,6 +1,6 @@
 """What training and evaluation write about a run."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -284,8 +284,8 @@ class TrackRecord(Part, frozen=True):
     p_values: Numbers | None = None
 
 
-class Forecasts(Record, frozen=True):
-    """What `fivo forecast` last drew of a run: a few series of a table, for its page.
+class Drawing(Record, frozen=True):
+    """What a command on a table last drew of a run: a few series, for its page.
 
     Args:
         table: The name of the table's file.
@@ -293,30 +293,54 @@ class Forecasts(Record, frozen=True):
         tracks: What to draw.
     """
 
-    KIND: ClassVar[str] = "forecast"
-    FILE: ClassVar[str] = "forecast.json"
-    REMEDY: ClassVar[str] = "remove it, or run `fivo forecast` again"
-
     table: str
     time_label: str
     tracks: list[TrackRecord]
 
 
-class Alarms(Record, frozen=True):
-    """What `fivo anomaly` last found with a run: the strangest series of a table, for its page.
+class Forecasts(Drawing, frozen=True):
+    """What `fivo forecast` last drew of a run."""
+
+    KIND: ClassVar[str] = "forecast"
+    FILE: ClassVar[str] = "forecast.json"
+    REMEDY: ClassVar[str] = "remove it, or run `fivo forecast` again"
+
+
+class FilledGaps(Drawing, frozen=True):
+    """What `fivo impute` last filled with a run: the series with the most missing entries."""
+
+    KIND: ClassVar[str] = "imputed"
+    FILE: ClassVar[str] = "imputed.json"
+    REMEDY: ClassVar[str] = "remove it, or run `fivo impute` again"
+
+
+class LatentStates(Drawing, frozen=True):
+    """The latent states that `fivo filter` or `fivo smooth` last gave of a run.
 
     Args:
-        table: The name of the table's file.
-        time_label: What time is.
+        given: What they are given: `filtered`, the rows so far, or `smoothed`, all rows.
+    """
+
+    KIND: ClassVar[str] = "states"
+    FILE: ClassVar[str] = "states.json"
+    REMEDY: ClassVar[str] = "remove it, or run `fivo filter` again"
+
+    given: Literal["filtered", "smoothed"]
+
+
+class Alarms(Drawing, frozen=True):
+    """What `fivo anomaly` last found with a run: the strangest series.
+
+    Args:
         rate: The false-alarm rate.
-        tracks: What to draw.
     """
 
     KIND: ClassVar[str] = "alarms"
     FILE: ClassVar[str] = "anomaly.json"
     REMEDY: ClassVar[str] = "remove it, or run `fivo anomaly` again"
 
-    table: str
-    time_label: str
     rate: float
-    tracks: list[TrackRecord]
+
+
+DRAWINGS: tuple[type[Drawing], ...] = (Forecasts, FilledGaps, LatentStates, Alarms)
+"""What a run's page shows of tables, in this order."""
