@@ -276,10 +276,14 @@ def test_future_rows_come_at_their_own_times():
     found = future_of(read_context(None, irregular, past), 3, later)
     assert found.times[0].tolist() == [13, 14, 18]
     assert np.allclose(found.inputs[0, :, -1] * gap.scale + gap.shift, [3, 1, 4], atol=1e-5)
-    regular = fivo.Dataset.from_table(past.with_columns(t=pl.int_range(8)), time="t", values=["y"], inputs=["u"]).table
+    regular = fivo.Dataset.from_table(
+        past.with_columns(t=pl.Series(range(8))), time="t", values=["y"], inputs=["u"]
+    ).table
     with pytest.raises(fivo.InputError, match="where 8 was due it has 9"):
         future_of(
-            read_context(None, regular, past.with_columns(t=pl.int_range(8))), 2, later.with_columns(t=[9, 10, 11, 12])
+            read_context(None, regular, past.with_columns(t=pl.Series(range(8)))),
+            2,
+            later.with_columns(t=pl.Series([9, 10, 11, 12])),
         )
 
 
