@@ -118,9 +118,9 @@ def compare(seed: int, folder: Path) -> dict[str, Any]:
         return found.select("track", score="per_row").sort("track")
 
     model = outcome(nats(features(new)), nats(features(fleet["calibrate"])), new)
-    simple = [threshold_scores(tracks, fleet["train"]) for tracks in (new, fleet["calibrate"])]
+    judged, ordinary = (threshold_scores(tracks, fleet["train"]) for tracks in (new, fleet["calibrate"]))
     seconds = {"training": round(run.result.seconds), "last call": round(time.monotonic() - started)}
-    return {"seed": seed, "seconds": seconds, "fivo": model, "threshold": outcome(*simple, new)}
+    return {"seed": seed, "seconds": seconds, "fivo": model, "threshold": outcome(judged, ordinary, new)}
 
 
 def main() -> None:
