@@ -430,7 +430,7 @@ def written_series(directory):
     run.write(Forecasts("my.csv", "time", [track.record() for track in tracks]))
     p = np.where(np.arange(30) == 7, 1e-5, 0.5)
     alarms = Track("a", "m", np.arange(30.0), np.arange(30.0), p_values=p)
-    run.write(Alarms("mine.csv", "t", 0.01, [alarms.record()]))
+    run.write(Alarms("mine.csv", "t", [alarms.record()], 0.01))
 
 
 SERIES = """
