@@ -20,7 +20,7 @@ from fivo.errors import InputError
 from fivo.experiments.tables import write_summary
 from fivo.report import Track, read_sources, report_page
 from fivo.report.page import UPLOT
-from fivo.runs import Alarms, Excerpt, Forecasts, write_excerpt
+from fivo.runs import Alarms, Excerpt, FilledGaps, Forecasts, LatentStates, write_excerpt
 from fivo.training import RunDirectory
 from tests.experiments.made import ODD, made_experiment, write_metrics, write_sweep, write_training
 from tests.sentences import assert_one_sentence
@@ -459,6 +459,23 @@ SERIES = """
   for (let time = 0; time < 3; time++) { press.click(); outcome.order.push(order()); }
   outcome.table = (await save(document.getElementById("runs").closest("section"))).csv;
 """
+
+
+def test_filled_gaps_and_states_are_drawn(tmp_path):
+    place = write_training(tmp_path, made_experiment(grid=[{"bound": ["fivo"], "dataset": "jsb"}]).runs[0], -7.0)
+    x, run = np.arange(5.0), RunDirectory(place)
+    gap = np.array([np.nan, np.nan, 2.0, np.nan, np.nan])
+    filled = Track("a", "m", x, np.where(np.isnan(gap), x, np.nan), gap, {0.1: gap - 1, 0.9: gap + 1})
+    run.write(FilledGaps("my.csv", "t", [filled.record()]))
+    run.write(
+        LatentStates("my.csv", "t", [Track("a", "state 0", x, None, x, {0.1: x - 1, 0.9: x + 1}).record()], "smoothed")
+    )
+    page = report_page(read_sources([place]))
+    assert "<h2>Filled gaps: my.csv</h2>" in page
+    assert "<h2>Smoothed states: my.csv</h2>" in page
+    assert "given all rows; a shaded band" in page
+    assert '"label": "imputed"' in page.replace('":"', '": "')
+    assert page.count('"label": "observed"') + page.count('"label":"observed"') == 1
 
 
 @in_a_browser
