@@ -199,7 +199,7 @@ def _emission(dataset: Dataset | TableFacts, kind: str, places: list[int]) -> Em
 def build_bound(
     name: str, num_particles: int, chosen: Any, *, gradient: Gradient | None = None, resampling: str | None = None
 ) -> Bound:
-    """A bound by its name; FIVO resamples as the section `chosen` says, or as by default where that is no FIVO's."""
+    """A bound by its name; FIVO resamples as the section `chosen` says, or by default if it is not for FIVO."""
     if name == "exact":
         return Exact()
     gradient = Pathwise() if gradient is None else gradient
@@ -217,6 +217,6 @@ def build_bound(
 
 
 def bounding_resampling(settings: Settings) -> str:
-    """The run's resampling, or multinomial where FIVO with it is no lower bound."""
+    """The run's resampling, or multinomial if FIVO is not a lower bound with it."""
     scheme = settings.bound.resampling if isinstance(settings.bound, kinds.FIVO) else kinds.FIVO().resampling
     return "multinomial" if bound_lost(get_scheme(scheme)) else scheme

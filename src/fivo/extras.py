@@ -33,7 +33,7 @@ def require(module: str, purpose: str) -> ModuleType:
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
-    except (ImportError, OSError) as error:  # OSError: the package is there, but not the library that it calls
+    except (ImportError, OSError) as error:  # OSError: the package is installed, but not the library that it calls
         raise InputError(
             f"{purpose} needs the package {package}; install it with: pip install 'fivo[{EXTRAS[package]}]'."
         ) from error

@@ -101,7 +101,7 @@ def fit(
         progress: Show progress on standard error.
         data_dir: Where to look for datasets first.
         mesh: Devices that share out the sequences of a step and of a validation, such as `fivo.devices.data_mesh(4)`.
-            It is no setting: a run continues on any number of devices that divides the batch size, to the same
+            It is not a setting: a run continues on any number of devices that divides the batch size, to the same
             estimates. A bound of your own is given one key per device, and draws other numbers on other numbers of
             devices.
         **settings: All other options of `fivo fit`: steps, batch_size, seed, validate_every, patience, average, ...;

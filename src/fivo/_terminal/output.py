@@ -30,7 +30,7 @@ def prepare_streams() -> None:
 
 
 def printable(text: str) -> str:
-    """One line of text with control characters, and whatever else is no visible sign, as escapes such as \\x1b."""
+    """One line of text with control characters, and anything else invisible, as escapes such as \\x1b."""
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 

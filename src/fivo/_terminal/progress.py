@@ -72,7 +72,7 @@ class Bar:
 
 
 class SeriesProgress(Bar):
-    """How many series are done; where there is no terminal, nothing is said of what takes less than two seconds."""
+    """How many series are done; without a terminal, nothing is printed in the first two seconds."""
 
     def __init__(self) -> None:
         super().__init__("starting")

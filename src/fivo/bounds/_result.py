@@ -12,7 +12,7 @@ from fivo.smc import FilterResult
 
 
 class BoundInfo(eqx.Module):
-    """What a person may want to see of a bound; under `jit` it costs nothing when nobody asks.
+    """Diagnostics of a bound; under `jit`, unused ones cost nothing.
 
     Args:
         log_increments: log p̂_t of every step [batch, time].

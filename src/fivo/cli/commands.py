@@ -63,10 +63,10 @@ def run(arguments: Sequence[str] | None = None) -> None:
         _refuse(sentence_of(error, app))
     except interrupts.EndRequested as stop:
         interrupts.leave(stop.number)
-    except KeyboardInterrupt:  # only where nobody watches for signals, as `fivo.__main__` does
+    except KeyboardInterrupt:  # only if nothing watches for signals, as `fivo.__main__` does
         complain("Interrupted.")
         sys.exit(130)
-    except BrokenPipeError:  # whoever read our output has gone
+    except BrokenPipeError:  # the reader of our output has gone
         sys.exit(1)
     except OSError as error:
         if error.filename is not None:

@@ -43,7 +43,7 @@ def demo_tables(out: Path, steps: int, seed: int) -> None:
 
 
 def commands(out: Path, steps: int, seed: int) -> list[tuple[str, list[str]]]:
-    """What is done, in words and as the arguments of `fivo`."""
+    """The steps, as a description and as arguments of `fivo`."""
     run, new = str(out / "run"), str(out / "new.csv")
     table = ["--id", "building", "--time", "time", "--values", "load", "--inputs", "calendar,temperature"]
     model = ["--model", "linear-gaussian", "--latents", "3", "--window", "168", "--batch-size", "8"]
@@ -70,7 +70,7 @@ def _print(out: Path, seconds: float) -> None:
     from fivo._terminal.output import console
 
     hours = pl.read_csv(out / "new.csv").with_columns(alarm=pl.read_csv(out / "alarms.csv")["alarm"] == 1.0)
-    # A state that an event has led astray needs some hours to find back.
+    # After an event, the state takes some hours to recover.
     after = pl.col("event").forward_fill(limit=AFTER).over("building").is_not_null()
     event = pl.coalesce("event", pl.when(after).then(pl.lit(f"nothing, up to {AFTER} hours after an event")))
     hours = hours.with_columns(event.fill_null("nothing"), pl.col("load").is_not_null().alias("seen"))

@@ -138,7 +138,7 @@ def _next(reader: int) -> int:
 
 
 def _say(text: str) -> None:
-    """Write to standard error past Python's buffers, which the main thread may hold; not at all if nobody reads."""
+    """Write to standard error without Python's buffers, which the main thread may hold; skipped if nobody reads it."""
     try:
         if os.isatty(2):
             text = f"\x1b[?25h\r\x1b[K{text}"  # a progress bar hides the cursor and leaves it behind the bar

@@ -64,7 +64,7 @@ class Budget:
         self.room -= count
 
     def afford(self, count: int) -> None:
-        """Refuse the dataset if there is no room for `count` bytes that are soon free again."""
+        """Refuse the dataset if there is no room for `count` temporary bytes."""
         if count > self.room:
             raise InputError(f"{self.where} becomes more than {MEMORY / 2**30:g} GiB in memory; split it up.")
 

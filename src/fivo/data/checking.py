@@ -1,4 +1,4 @@
-"""What is there, and whether it is what it should be."""
+"""Which datasets are present, and whether their content is right."""
 
 import dataclasses
 from pathlib import Path

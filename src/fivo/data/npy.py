@@ -41,7 +41,7 @@ def read_header(file: io.BufferedIOBase) -> Header:
     size = int.from_bytes(file.read(size_bytes), "little")
     if size > NPY_HEADER_BYTES:
         raise ValueError(f"an array has a header of {size:,} bytes")
-    # numpy evaluates this text as Python; what is wanted of it needs no more than a pattern.
+    # numpy evaluates this text as Python; a pattern is enough for what we need.
     match = _HEADER.fullmatch(file.read(size).decode("latin1"))
     if match is None:
         raise ValueError("an array does not hold plain numbers of at most three dimensions")

@@ -1,4 +1,4 @@
-"""`--only KEY=VALUE`: a part of a grid, and whether its data is there."""
+"""`--only KEY=VALUE`: part of a grid, and whether its data is available."""
 
 from collections.abc import Sequence
 from pathlib import Path

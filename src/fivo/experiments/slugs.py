@@ -14,7 +14,7 @@ LONGEST_PART = 32
 
 
 def slug_of(settings: Settings, varied: tuple[str, ...]) -> str:
-    """What is varied in words, and a digest of all settings that make the run what it is."""
+    """The varied settings in words, and a digest of all settings that define the run."""
     flat = flattened(settings)
     parts = [
         _safe(_source(flat["dataset"])),

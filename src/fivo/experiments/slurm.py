@@ -80,7 +80,7 @@ def slurm_executor(settings: dict[str, Any], jobs: int, out: Path) -> Iterator[E
     from dask import config
     from dask.utils import parse_timedelta
 
-    # A run that outlives many time limits is no failure of the run.
+    # A run that needs many time limits has not failed.
     patience = {"distributed.scheduler.allowed-failures": 1_000}
     seconds, ended = parse_timedelta(config.get(LOST)), threading.Event()
     with config.set(patience), slurm.SLURMCluster(**settings, **_worker(out)) as cluster:

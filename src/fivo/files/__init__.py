@@ -89,7 +89,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there, for good."""
+    """Remove a file durably, if it exists."""
     if path.exists():
         path.unlink()
         sync_folder(path.parent)

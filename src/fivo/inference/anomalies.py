@@ -164,7 +164,7 @@ class Anomalies(Result):
 
     @property
     def series_p_values(self) -> Float[np.ndarray, " series"]:
-        """Of every series, from its nats per row; NaN where there are no ordinary series to compare with."""
+        """One for each series, from its nats per row; NaN if there are no ordinary series to compare with."""
         if self.ordinary.series is None:
             return np.full(len(self.ids), np.nan)
         return self.ordinary.series.p_values(nats_per_row(self.context, self.rows))

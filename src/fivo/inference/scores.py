@@ -167,6 +167,6 @@ def _check_finite(draws: Float[np.ndarray, "repeat sequence"], name: str, split:
     bad = ~np.isfinite(draws).all(axis=0)
     if bad.any():
         raise InputError(
-            f"the {name.upper()} of {split} sequence {int(np.argmax(bad))} is not finite: the model holds it for "
-            "impossible; evaluate an earlier or another run."
+            f"the {name.upper()} of {split} sequence {int(np.argmax(bad))} is not finite: the model gives it "
+            "zero probability; evaluate another run."
         )

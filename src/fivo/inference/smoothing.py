@@ -89,7 +89,7 @@ def impute_rows(
 
 
 def _by_gibbs(pf: ParticleFilter, model: SequenceModel, batch: Batch, chains: int, key: Key[Array, ""]) -> PyTree:
-    """The last trajectories of independent chains, as many as are wanted."""
+    """The last trajectories of independent chains, one for each draw."""
     count = batch.lengths.shape[0]
     copies = jax.tree.map(lambda leaf: jnp.repeat(leaf, chains, axis=0), batch)
     conditional = ParticleFilter(pf.num_particles, "multinomial", pf.criterion)

@@ -46,7 +46,7 @@ class Trained:
 
     @property
     def own_bound(self) -> Bound | None:
-        """The objective it was trained with where that is none of the named ones; None if it is not at hand."""
+        """The objective it was trained with, if that has no name here; None if it is not available."""
         return None
 
 

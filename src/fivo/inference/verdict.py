@@ -1,4 +1,4 @@
-"""What limits a model, in words: the targets, its proposal, the number of particles, or the model itself."""
+"""What limits a model, in sentences: the targets, its proposal, the number of particles, or the model itself."""
 
 from collections.abc import Sequence
 

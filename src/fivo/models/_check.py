@@ -1,4 +1,4 @@
-"""Take anybody's model through the checks that ours pass."""
+"""Run any model through the checks that ours pass."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

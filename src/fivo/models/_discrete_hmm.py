@@ -99,7 +99,7 @@ class DiscreteHMM(SequenceModel):
         return latent.astype(jnp.int32)
 
     def exact_lookahead(self, sequence: Sequence) -> Float[Array, "time state"]:
-        """What lies ahead of every step, by the backward algorithm.
+        """The exact lookahead of every step, by the backward algorithm.
 
         Args:
             sequence: observations [time, 1], length and mask.

@@ -22,7 +22,7 @@ z could grow without limit over a long sequence, and with it the gradient."""
 
 
 class GatedTransition(eqx.Module):
-    """What z_{t-1} and u_t say of z_t: each entry's mean lies between that of a linear map and that of a network.
+    """The prior of z_t given z_{t-1} and u_t: each mean is between those of a linear map and a network.
 
     With a gate g = σ(MLP(z, u)) and a network m = MLP(z, u), the mean is (1 - g) ⊙ (W [z, u] + b) + g ⊙ m, and the
     scale comes from V ReLU(m) + c (Section 5 of the paper). W starts as the identity of z, and m near zero.

@@ -129,7 +129,7 @@ class DriftDiffusion(SequenceModel):
         return score if batch.mask is None else jnp.where(batch.mask[:, last, 0], score, 0)
 
     def exact_lookahead(self, sequence: Sequence) -> Goal:
-        """What lies ahead of every step.
+        """The exact lookahead of every step.
 
         Args:
             sequence: observations [time, 1], length and mask.

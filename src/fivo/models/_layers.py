@@ -132,7 +132,7 @@ def lstm_cell(cell: Float[Array, " hidden"], gates: Float[Array, " gates"]) -> L
 
 @lstm_cell.defjvp
 def _lstm_cell_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[LSTMState, LSTMState]:
-    """Linear maps of the tangents whose factors the forward pass has at hand: the backward pass only multiplies."""
+    """Linear maps of the tangents whose factors the forward pass computes: the backward pass only multiplies."""
     state, (by_gates, by_cell, by_new_cell) = _lstm_cell(*primals)
     dcell, dgates = tangents
     enter, candidate, forget, leave = jnp.split(by_gates * dgates, 4)

@@ -164,7 +164,7 @@ class LinearGaussian(SequenceModel):
         return sequence.inputs, likelihood, None
 
     def exact_lookahead(self, sequence: Sequence) -> Information:
-        """What lies ahead of every step, by the two-filter recursion.
+        """The exact lookahead of every step, by the two-filter recursion.
 
         Args:
             sequence: observations [time, dim], length, mask and inputs [time, input].

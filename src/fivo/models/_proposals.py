@@ -134,7 +134,7 @@ class Proposed(Wrapped):
 
 
 class Factor(NamedTuple):
-    """A normal factor of every entry of z_t; one of no precision is no factor."""
+    """A normal factor for every entry of z_t; zero precision means no factor."""
 
     mean: Float[Array, "*time latent"]
     precision: Float[Array, "*time latent"]

@@ -28,7 +28,7 @@ JUDGED = 8, 1000
 """Sequences and steps of each that this likelihood is of."""
 RIDGE = 0.01
 FADING = 0.7
-"""Of latents for which there is no cycle: what is left of them at the next step."""
+"""For latents without a cycle: the share of them that remains at the next step."""
 
 
 class Rows(NamedTuple):

@@ -32,7 +32,7 @@ class Reading(NamedTuple):
 
     @property
     def active(self) -> Bool[Array, " time"]:
-        """Whether a step lies before the sequence's end."""
+        """Whether a step is before the sequence's end."""
         return jnp.arange(self.frames.x.shape[0]) < self.length
 
     @property

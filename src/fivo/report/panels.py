@@ -125,7 +125,7 @@ def _draw_line(axes: "Axes", curve: Curve, rank: int) -> Any:
 
 
 def _draw_band(axes: "Axes", curve: Curve, colour: str, log_y: bool) -> None:
-    """One standard error to both sides; a lower end that a logarithm cannot show lies far below the points."""
+    """One standard error to both sides; a lower end that a logarithm cannot show is put far below the points."""
     low, high = curve.y - curve.error, curve.y + curve.error
     if log_y:
         low = np.where(low > 0, low, curve.y / 10)

@@ -137,7 +137,7 @@ def _read_run(directory: Path, taken: set[str]) -> RunFiles:
 
 
 def _readable(path: Path, read: Callable[[], Value]) -> Value | None:
-    """What can be read of a file; one that is damaged is not worth the page, but worth a word."""
+    """The content of a file; a damaged one is left out of the page with a warning."""
     try:
         return read() if path.exists() else None
     except InputError as problem:

@@ -62,7 +62,7 @@ def write_wav(
 
 
 def write_samples(path: str | os.PathLike[str], samples: ArrayLike, rate: int) -> None:
-    """Write a waveform as a WAV file; what lies outside [-1, 1] is clipped.
+    """Write a waveform as a WAV file; values outside [-1, 1] are clipped.
 
     Args:
         path: The file.

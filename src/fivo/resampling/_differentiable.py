@@ -29,7 +29,7 @@ class DifferentiableScheme(eqx.Module):
     """Moves weighted particles instead of naming ancestors. Subclass it for a scheme of your own."""
 
     loses_bound: ClassVar[str | None] = None
-    """Why log p̂ is no lower bound of log p(x) with it; None where it is one."""
+    """Why log p̂ is not a lower bound of log p(x) with it; None if it is one."""
 
     def check(self, num_particles: int) -> None:
         """Refuse a number of particles that the scheme cannot serve; by default any number will do.

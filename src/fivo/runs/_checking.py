@@ -43,7 +43,7 @@ def check_run(path: str | os.PathLike) -> list[FileStatus]:
         path: The directory of a run, finished or not.
 
     Returns:
-        The status of every file, indispensable ones first. `InputError` where there is no run.
+        The status of every file, indispensable ones first. `InputError` if there is no run.
     """
     run = RunDirectory(path)
     if not run.exists() and not run.checkpoints.exist():

@@ -141,7 +141,7 @@ class Checkpoints:
         return arrays, _opened(metadata, Best, self.best, run)
 
     def progress(self, run: str) -> Progress | None:
-        """Where the run stands, as its latest readable checkpoint has it."""
+        """The state of the run, from its latest readable checkpoint."""
         for path in (self.latest, self.previous):
             if path.exists():
                 try:

@@ -156,7 +156,7 @@ class RunDirectory:
         return lines.rows
 
     def progress(self) -> Progress | None:
-        """Read where training stands.
+        """Read the progress of training.
 
         Returns:
             The progress of the latest checkpoint; None before the first one.

@@ -56,7 +56,7 @@ def decode_line(line: bytes) -> Row | None:
 
 
 def read_lines(path: Path) -> Lines:
-    """All whole lines; one that a kill cut off at the end is left out, and is no damage."""
+    """All complete lines; a last line cut off by a kill is left out, and is not damage."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:

@@ -133,7 +133,7 @@ class Summary(Record, frozen=True):
 
 
 class UnreadableError(InputError):
-    """A file that is no JSON: a damaged summary, or nothing of ours."""
+    """A file that is not JSON: a damaged summary, or not one of our files."""
 
 
 NEEDED = set(Summary.__struct_fields__)

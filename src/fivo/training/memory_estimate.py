@@ -61,7 +61,7 @@ def estimate_memory(settings: Settings, dataset: Dataset) -> int:
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still take; None where nobody says."""
+    """Bytes that this process can still allocate; None if unknown."""
     device = jax.local_devices()[0].memory_stats()
     if device and "bytes_limit" in device:
         return device["bytes_limit"] - device.get("bytes_in_use", 0)

@@ -165,7 +165,7 @@ class Session:
             self._keep_best()
 
     def best_is_kept(self) -> bool:
-        """Whether the best checkpoint is there and good; that of another run is refused."""
+        """Whether the best checkpoint exists and is intact; that of another run is refused."""
         best = self.progress.best
 
         def kept() -> bool:

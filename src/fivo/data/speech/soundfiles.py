@@ -74,7 +74,7 @@ def _check(file: Any, where: str) -> None:
 
 
 def _announced_bytes(content: bytes, where: str) -> int:
-    """How many bytes of samples a WAV file announces, all of which are there."""
+    """How many bytes of samples a WAV file announces, all of which must be present."""
     if content[8:12] != b"WAVE":
         raise InputError(f"{where} is a RIFF file but not a WAVE; convert it to a 16-bit WAV file.")
     at = 12

@@ -162,7 +162,7 @@ def _times(numbers: np.ndarray, name: str) -> np.ndarray:
 
 
 def column_of(frame: Frame, name: str) -> Series:
-    """A column, if it is there."""
+    """A column, if it exists."""
     if name not in frame.columns:
         have = ", ".join(shown(column) for column in frame.columns[:8]) + (", …" if frame.width > 8 else "")
         raise InputError(f"the table must have a column {shown(name)}, but it has {have}.")
