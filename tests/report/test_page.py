@@ -462,7 +462,8 @@ SERIES = """
 
 
 def test_filled_gaps_and_states_are_drawn(tmp_path):
-    place = write_training(tmp_path, made_experiment(grid=[{"bound": ["fivo"], "dataset": "jsb"}]).runs[0], -7.0)
+    experiment = made_experiment(grid=[{"bound": ["fivo", "elbo"], "dataset": "jsb", "learning_rate": [1e-3, 1e-4]}])
+    place = write_training(tmp_path, experiment.runs[0], -7.0)
     x, run = np.arange(5.0), RunDirectory(place)
     gap = np.array([np.nan, np.nan, 2.0, np.nan, np.nan])
     filled = Track("a", "m", x, np.where(np.isnan(gap), x, np.nan), gap, {0.1: gap - 1, 0.9: gap + 1})
