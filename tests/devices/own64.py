@@ -1,7 +1,10 @@
 """A small model in double precision, as a user's own module."""
 
+import os
+
 import numpy as np
 
+from fivo.data import Dataset
 from fivo.models import LinearGaussian
 
 SETTINGS = {
@@ -29,3 +32,8 @@ def sequences(count: int = 8) -> list[np.ndarray]:
     """Random walks, of lengths 6 and 7."""
     rng = np.random.default_rng(0)
     return [np.cumsum(rng.normal(size=(6 + i % 2, 2)), axis=0) for i in range(count)]
+
+
+def data(data_dir: object = None) -> Dataset:
+    """Walks that are not the same in a process with OTHER_DATA, as if its host had another file of that name."""
+    return Dataset.from_arrays([walk + ("OTHER_DATA" in os.environ) for walk in sequences()])

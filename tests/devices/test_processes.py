@@ -18,8 +18,8 @@ from tests.devices.test_devices import ROOT, flags
 from tests.music import options
 
 DISAGREE = (
-    "fivo: all processes must have the same settings and data, but process 1 has other settings than process 0; run "
-    "the same command on every host.\n"
+    "fivo: all processes must have the same settings and data, but process 1 has other {} than process 0; run the same "
+    "command on every host.\n"
 )
 LOST = "fivo: another process has ended or cannot be reached; run the same command on every host to resume.\n"
 
@@ -66,10 +66,14 @@ def walks(path: Path) -> Path:
 def test_two_processes(tmp_path):
     data, run, own = walks(tmp_path / "walks.npz"), tmp_path / "run", "tests.devices.own64:make"
     fit = ["fit", data, "--model", own, *options(own64.SETTINGS), "--out", run]
-    (code, _, complaint), (killed, _, other) = both([fit, fit], [[*fit, "--seed", 1], fit], DIE_AT=13)
+    of_host = ["fit", "tests.devices.own64:data", *fit[2:]]
+    (code, _, complaint), (killed, _, other) = both(
+        [fit, of_host, fit], [[*fit, "--seed", 1], of_host, fit], DIE_AT=13, OTHER_DATA=1
+    )
     assert (code, killed) == (3, -9)
-    assert DISAGREE in complaint
-    assert DISAGREE in other
+    for differing in ("settings", "data"):
+        assert DISAGREE.format(differing) in complaint
+        assert DISAGREE.format(differing) in other
     assert complaint.endswith(LOST)
     assert "Traceback" not in complaint
 
