@@ -120,7 +120,7 @@ def test_gradients_find_the_components_of_the_posterior_and_their_weights(x64):
 def test_bad_settings():
     model, batch = two_hills(), observations(1)
     for make, part in (
-        (lambda: MIS((), ConstantGate(jnp.zeros(1))), "no proposals"),
+        (lambda: MIS((), ConstantGate(jnp.zeros(1))), "at least one proposal, got none"),
         (
             lambda: MIS((OwnProposal(),), ConstantGate(jnp.zeros(1)), num_samples=0),
             "num_samples must be a positive integer, got 0",

@@ -112,7 +112,7 @@ def test_a_seed_repeats_a_sample(capsys, trained, tmp_path):
         (["--prefix", "nothing.mid"], "'nothing.mid'"),
         (["--prefix", "test:0", "--prefix-length", "9"], "1 to 6"),
         (["--prefix", "test:0", "--prefix-length", "0"], "1 to 6"),
-        (["--length", "0"], "length of 0"),
+        (["--length", "0"], "length must be at least 1, got 0"),
     ],
 )
 def test_bad_prefixes(capsys, trained, tmp_path, arguments, part):
