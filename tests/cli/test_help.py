@@ -26,18 +26,28 @@ COMMANDS = [
 ]
 
 
+LIBRARIES = "import cyclopts, cyclopts.help, msgspec, rich.console, rich.panel, rich.table"
+
+
+def processor_time(*words: str) -> tuple[float, subprocess.CompletedProcess]:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", *words], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime), done
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_is_light_and_quick(command):
     program = "import sys; from fivo.cli import main\ntry: main()\nfinally: print(sorted(sys.modules), file=sys.stderr)"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", program, *command, "--help"], capture_output=True, text=True, check=True
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Half a second is promised on an idle core, where the libraries alone take a fifth; other tests slow both down.
+    for _ in range(3):
+        least, _ = processor_time(LIBRARIES)
+        spent, done = processor_time(program, *command, "--help")
+        if spent < 2.5 * least:
+            break
     assert "Usage: " in done.stdout
     assert not {"'jax'", "'numpy'", "'equinox'"} & set(done.stderr.strip("[]\n").split(", "))
-    # Half a second is promised; processor time, as other tests may be running.
-    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 0.5
+    assert spent < 2.5 * least
 
 
 def test_every_setting_is_an_option(capsys):

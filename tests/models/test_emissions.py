@@ -285,7 +285,7 @@ def test_a_model_of_it_can_be_filtered_and_trained(name):
 
 
 BAD = {
-    "means above one": (lambda: BernoulliEmission(np.array([0.5, 1.5], np.float32)), "[0, 1]"),
+    "means above one": (lambda: BernoulliEmission(np.array([0.5, 1.5], np.float32)), "between 0 and 1"),
     "a matrix of means": (lambda: BernoulliEmission(RATES), "(2, 3)"),
     "a NaN": (lambda: NormalEmission(np.array([0.5, np.nan], np.float32)), "finite"),
     "a spread of zero": (lambda: NormalEmission(MEAN, 0 * MEAN), "positive"),

@@ -22,7 +22,12 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-app.command("fivo.cli.fit:fit", name=("fit", "train"), help="Train a model, or resume a run.")
+app.command(
+    "fivo.cli.fit:fit",
+    name=("fit", "train"),
+    help="Train a model, or resume a run.",
+    help_format="plaintext",  # rendering as Markdown takes as long as all the rest
+)
 app.command("fivo.cli.evaluate:evaluate", name="evaluate", help="Compute bounds of a trained run on any split.")
 app.command("fivo.cli.diagnose:diagnose", name="diagnose", help="Show how tight a run's bound is, and why.")
 app.command("fivo.cli.sample:sample", name="sample", help="Sample new music or speech from a trained run.")

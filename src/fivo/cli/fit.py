@@ -60,8 +60,7 @@ def fit(
     Parameters
     ----------
     data
-        The dataset: a name (see `fivo data list`), a path, or package.module:function, which makes a Dataset of the
-        folder that --data-dir names. [bach]
+        The dataset: a name (see fivo data list), a path, or package.module:function, which makes one. [bach]
     out
         The run's directory.
     recipe

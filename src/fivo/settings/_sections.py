@@ -203,7 +203,7 @@ class Source(Section, frozen=True, tag="source"):
     dataset: Annotated[
         str,
         Meta(
-            description="A name (see `fivo data list`) or a path to a pickle, .mat, .npz or a folder of MIDI files or "
+            description="A name (see fivo data list) or a path to a pickle, .mat, .npz or a folder of MIDI files or "
             "of recordings (WAV, FLAC, NIST SPHERE)."
         ),
     ] = "bach"
