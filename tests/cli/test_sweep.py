@@ -51,7 +51,7 @@ def file(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["--only", "dataset=bach", "--workers", 0], "--workers 0"), (["--only"], "KEY=VALUE")],
+    [(["--only", "dataset=bach", "--workers", 0], "--workers must be at least 1, got 0"), (["--only"], "KEY=VALUE")],
     ids=["no workers", "only nothing"],
 )
 def test_mistakes_beside_an_experiment(capsys, tmp_path, file, arguments, said):
