@@ -97,7 +97,7 @@ def job(tmp_path, music_file, monkeypatch, cache):
             "data_dir": None,
             "lease": str(lease.file),
             "token": lease.token,
-            "settings": {"dataset": str(music_file), "hidden": 4, "particles": 2, "batch_size": 2, "steps": 20},
+            "settings": {**run.flat, "steps": 20},
             "curves": None,
         }
 
@@ -111,8 +111,8 @@ def test_a_mistake_comes_back_as_its_sentence(job):
 def test_runs_whose_resampling_loses_the_bound_are_scored_with_one_that_keeps_it(job):
     settings = {**job["settings"], "resampling": "relaxed", "steps": 1}
     assert launch({**job, "settings": settings}).code == 0
-    scoring = {"kind": "evaluate", "splits": ["test"], "particles": 2, "repeats": 1}
-    assert launch({**job, **scoring}) == (0, "the process ended with code 0")
+    scoring = {"kind": "evaluate", "splits": ["test"], "particles": 2, "repeats": 1, "measures": {}}
+    assert launch({**job, "settings": settings, **scoring}) == (0, "the process ended with code 0")
     directory = RunDirectory(job["directory"])
     assert (directory.config().bound.resampling, scores(directory.path)["test"]["resampling"]) == (
         "relaxed",
