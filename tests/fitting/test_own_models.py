@@ -114,7 +114,7 @@ def test_it_appears_on_the_page_and_is_whole(case):
     _, run = case
     page = report_page(read_sources([run.directory.path]))
     (charts,) = re.findall(r"<script[^>]*application/json[^>]*>(.*?)</script>", page, re.DOTALL)
-    drawn = {chart["title"]: chart["lines"][0] for chart in json.loads(charts)}
+    drawn = {chart["title"]: chart["lines"][0] for chart in json.loads(charts)["charts"]}
     assert drawn["Training bound (nats per timestep)"]["label"] == run.directory.path.name
     assert len(drawn["Validation bound (nats per timestep)"]["x"]) == 4
     assert all(status.status == "good" for status in check_run(run.directory.path))
