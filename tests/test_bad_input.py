@@ -140,7 +140,7 @@ REFUSED = {
     ),
     "a matrix of the wrong shape": (
         lambda: linear_gaussian(transition_matrix=np.eye(3)),
-        "transition_matrix has shape (3, 3) where (2, 2)",
+        "transition_matrix must have shape (2, 2), as emission_matrix [dim, state] has shape (1, 2), got (3, 3)",
     ),
     "an emission matrix that is none": (lambda: linear_gaussian(emission_matrix=np.ones(2)), "(2,)"),
     "an unknown proposal of LinearGaussian": (lambda: linear_gaussian(proposal="best"), "'best'"),
@@ -156,10 +156,10 @@ REFUSED = {
     ),
     "probabilities of the wrong shape": (
         lambda: hidden_markov(transition_probs=np.array([[1.0]])),
-        "transition_probs has shape (1, 1) where (2, 2)",
+        "transition_probs must have shape (2, 2), got (1, 1)",
     ),
-    "an explosive volatility": (lambda: StochasticVolatility(persistence=(1.0,)), "persistence=[1.0]"),
-    "a negative volatility": (lambda: StochasticVolatility(scale=(-0.3,)), "scale=[-0.3]"),
+    "an explosive volatility": (lambda: StochasticVolatility(persistence=(1.0,)), "between -1 and 1, got [1.0]"),
+    "a negative volatility": (lambda: StochasticVolatility(scale=(-0.3,)), "positive numbers, got [-0.3]"),
     "series that differ": (lambda: StochasticVolatility(mean=(0.0, 1.0)), "(2,)"),
     "a neuron without time": (lambda: HodgkinHuxley(dt=0), "dt must be positive, got 0"),
     "voltages without a batch": (lambda: HodgkinHuxley().batch(np.zeros(3), 2), "got (3,)"),

@@ -94,7 +94,7 @@ def copying_model():
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ({"length": 0}, "length of 0"),
+        ({"length": 0}, "length must be at least 1, got 0"),
         ({"length": 4, "prefix": np.zeros((0, 88), np.uint8)}, "at least one frame"),
         ({"length": 4, "prefix": np.zeros((3, 5), np.uint8)}, "88 entries per frame, as the model has, got 5"),
         (

@@ -102,9 +102,9 @@ def test_progress_reaches_the_total(fivo_run):
     ("arguments", "part"),
     [
         ({"split": "training"}, "'training'"),
-        ({"particles": 0}, "particles 0"),
-        ({"repeats": 0}, "repeats 0"),
-        ({"batch_size": 0}, "batch size 0"),
+        ({"particles": 0}, "particles must be at least 1, got 0"),
+        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"batch_size": 0}, "batch size must be at least 1, got 0"),
         ({"bounds": ["vae"]}, "vae"),
         ({"bounds": []}, "none"),
     ],
