@@ -152,8 +152,8 @@ def test_the_lineage_of_a_sequence(fivo_run):
         ({"split": "tset"}, "'tset'"),
         ({"particles": (0, 4)}, "[0, 4]"),
         ({"particles": ()}, "[]"),
-        ({"repeats": 1}, "1 repeats"),
-        ({"num_sequences": 0}, "0 sequences"),
+        ({"repeats": 1}, "repeats must be at least 2"),
+        ({"num_sequences": 0}, "num_sequences must be at least 1"),
     ],
 )
 def test_bad_settings(fivo_run, settings, part):
