@@ -121,7 +121,7 @@ def test_speed_and_memory(tmp_path):
     started = time.process_time()
     write_wav(tmp_path / "sound.wav", roll)
     # It took 0.2 to 1.2 seconds, by machine and by what else ran; a loop over samples would take minutes.
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 2.5
     roll[:, 20:] = 0
     tracemalloc.start()
     write_wav(tmp_path / "sound.wav", np.tile(roll, (32, 1))[:4000], steps_per_quarter=2)
