@@ -5,10 +5,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from fivo.batch import Batch
-from fivo.bounds import FIVO, BoundResult
+from fivo.bounds import FIVO
 from fivo.data import Dataset, search_path
 from fivo.errors import InputError
 from fivo.models import ProductProposal, Proposed, SequenceModel, StochasticVolatility
@@ -18,7 +18,10 @@ NUM_TRAIN, NUM_RETURNS = 119, 173
 
 
 def data(data_dir: str | Path | None = None) -> Dataset:
-    """Log-returns of 22 rates to the dollar: the first 119 train, and choose the step too; the last 54 are the test.
+    """Log-returns of 22 rates to the dollar: the first 119 train, and choose the step too; the test is the last 55.
+
+    The published test set has the last 54, or 55 to judge by its scores: the test here begins with the last return of
+    train, which `bootstrap` leaves out and `bootstrap_of_55` does not.
 
     Args:
         data_dir: where to look first for `forex/monthly_rates.tsv`: a line of names, and one of rates for every month.
@@ -34,7 +37,7 @@ def data(data_dir: str | Path | None = None) -> Dataset:
     returns = np.diff(np.log(np.loadtxt(found, skiprows=1, delimiter="\t")), axis=0).astype(np.float32)
     if len(returns) != NUM_RETURNS:
         raise InputError(f"{str(found)!r} must have {NUM_RETURNS + 1} months, got {len(returns) + 1}.")
-    train, test = returns[:NUM_TRAIN], returns[NUM_TRAIN:]
+    train, test = returns[:NUM_TRAIN], returns[NUM_TRAIN - 1 :]
     return Dataset.from_arrays([train], [train], [test], name="forex", columns=names, kinds="real")
 
 
@@ -59,28 +62,32 @@ def model(dataset: Dataset) -> SequenceModel:
     return Proposed(volatility, ProductProposal(months, currencies))
 
 
-class Bootstrap(FIVO):
-    """FIVO of the model itself, without the proposal and the twist around it: the bootstrap filter.
+PARTICLES = 2048
+
+
+def bootstrap(model: Any, batch: Batch, *, key: Key[Array, "*batch"]) -> Float[Array, " batch"]:
+    """The bootstrap filter with 2,048 particles on the last 54 returns.
 
     Args:
-        num_particles: N.
+        model: the trained model.
+        batch: the test split.
+        key: a random key.
+
+    Returns:
+        Nats of every sequence.
     """
-
-    def __init__(self, num_particles: int) -> None:
-        super().__init__(num_particles)
-
-    def __call__(self, model: Any, batch: Batch, *, key: Key[Array, "*batch"]) -> BoundResult:
-        """One draw of log p̂_N for every sequence.
-
-        Args:
-            model: the trained model.
-            batch: the sequences.
-            key: one random key, or one for each sequence.
-
-        Returns:
-            One draw per sequence.
-        """
-        return super().__call__(model.bare, batch, key=key)
+    return bootstrap_of_55(model, Batch(batch.observations[:, 1:], batch.lengths - 1), key=key)
 
 
-bootstrap = Bootstrap(2048)
+def bootstrap_of_55(model: Any, batch: Batch, *, key: Key[Array, "*batch"]) -> Float[Array, " batch"]:
+    """The bootstrap filter with 2,048 particles, without the proposal and the twist, on all that it is given.
+
+    Args:
+        model: the trained model.
+        batch: the test split, of 55 returns.
+        key: a random key.
+
+    Returns:
+        Nats of every sequence.
+    """
+    return FIVO(PARTICLES)(model.bare, batch, key=key).log_evidence
