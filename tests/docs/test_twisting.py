@@ -20,12 +20,17 @@ def test_the_page_has_the_figures_of_the_results():
 
 def test_the_page_has_the_exact_likelihoods_of_the_currencies():
     page = (ROOT / "docs" / "twisting.md").read_text()
-    sums = json.loads((ROOT / "results" / "forex-exact.json").read_text())["sums"]
+    exact = json.loads((ROOT / "results" / "forex-exact.json").read_text())
+    sums, bootstrap = exact["sums"], exact["bootstrap"]
     for fitted, values in sums.items():
         earlier = values["test_from_a_month_earlier"]
         assert f"| {fitted} | {values['train']:,.2f} | {values['test']:,.2f} | {earlier:,.2f} |" in page
         assert abs(values["test"] - values["test_on_a_finer_grid"]) < 0.01
     published = [row["value"] for row in read_experiment("sixo-forex").document.published]
     assert sums["train"]["test"] + 44 < min(published) < max(published) < sums["train"]["test_from_a_month_earlier"]
+    for mean, error in bootstrap.values():
+        assert f"{mean:,.1f} ± {error:.1f}" in " ".join(page.split())
+    fitted, error = bootstrap["test_from_a_month_earlier"]
+    assert fitted - 5 < min(published) < max(published) < fitted - error
     for value in published:
         assert f"{value:,.2f}" in page

@@ -285,17 +285,14 @@ class TrackRecord(Part, frozen=True):
 
 
 class Drawing(Record, frozen=True):
-    """What a command on a table last drew of a run: a few series, for its page.
-
-    Args:
-        table: The name of the table's file.
-        time_label: What time is.
-        tracks: What to draw.
-    """
+    """What a command on a table last drew of a run: a few series, for its page."""
 
     table: str
+    """The name of the table's file."""
     time_label: str
+    """What time is."""
     tracks: list[TrackRecord]
+    """What to draw."""
 
 
 class Forecasts(Drawing, frozen=True):
