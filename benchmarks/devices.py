@@ -23,7 +23,7 @@ from fivo.memory import keeping_memory
 
 HIDDEN, PARTICLES, STEPS, SEQUENCES, DIM = 64, 16, 250, 4, 88
 REPEATS = 10
-FILTER_STEPS = 20
+FILTER_STEPS, ROUNDS = 20, 5
 SIZES = {"f64": 8, "f32": 4, "s32": 4, "u32": 4, "pred": 1}
 COLLECTIVES = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
 
@@ -169,15 +169,24 @@ def filter_seconds(devices: int, count: int, exchange: str) -> float:
 
 
 def filters() -> dict[str, float]:
-    """Seconds of filters with equally many particles per device, and two devices' as multiples of one device's."""
-    found = {}
+    """Seconds of filters with equally many particles per device, and two devices' as multiples of one device's.
+
+    Medians over rounds, in which all of them take turns.
+    """
+    import numpy as np
+
+    found: dict[str, float] = {}
     for count in (10_000, 100_000, 1_000_000):
-        (alone,) = filter_times(["0"], 1, count, "none")
-        apart = max(filter_times(["0", "1"], 1, count, "none"))
-        found |= {f"one device, {count} particles": alone, f"ratio, {count}, two apart": apart / alone}
-        for exchange in ("exact", "islands"):
-            (both,) = filter_times(["0,1"], 2, count, exchange)
-            found |= {f"two devices, {count} each, {exchange}": both, f"ratio, {count}, {exchange}": both / alone}
+        taken: dict[str, list[float]] = {}
+        for _ in range(ROUNDS):
+            (alone,) = filter_times(["0"], 1, count, "none")
+            taken.setdefault(f"one device, {count} particles", []).append(alone)
+            apart = max(filter_times(["0", "1"], 1, count, "none"))
+            taken.setdefault(f"ratio, {count}, two apart", []).append(apart / alone)
+            for exchange in ("exact", "islands"):
+                (both,) = filter_times(["0,1"], 2, count, exchange)
+                taken.setdefault(f"ratio, {count}, {exchange}", []).append(both / alone)
+        found |= {name: float(np.median(values)) for name, values in taken.items()}
     return found
 
 

@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from fivo.experiments import read_experiment
+from fivo.report import as_markdown
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,3 +37,11 @@ def test_the_page_has_the_exact_likelihoods_of_the_currencies():
     assert fitted - 5 < min(published) < max(published) < fitted - error
     for value in published:
         assert f"{value:,.2f}" in page
+
+
+@pytest.mark.parametrize("name", ["sixo-forex"])
+def test_the_page_has_the_tables_of_the_sweeps(name):
+    summary = json.loads((ROOT / "results" / f"{name}.json").read_text())
+    assert all(cell["ours"] is not None for cell in summary["cells"])
+    table = "\n".join(line for line in as_markdown(summary).splitlines() if line.startswith("|"))
+    assert table in (ROOT / "docs" / "twisting.md").read_text()

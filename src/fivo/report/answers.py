@@ -24,7 +24,7 @@ def answers(sources: Sources, series: list[dict[str, Any]]) -> list[str]:
 
 def _of_table(summary: dict[str, Any]) -> str:
     compared = [cell for cell in summary["cells"] if cell["difference"] is not None]
-    if not compared:
+    if not compared or summary["unit"] == "measure":  # of which it may be the smaller that is better
         return ""
     reached = sum(cell["difference"] >= 0 for cell in compared)
     best = max(compared, key=lambda cell: cell["difference"])

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 WORDS = {"particles": "N", "hidden": "units", "dataset": "data", "weight_decay": "weight decay"}
-DECIMALS = {"nats_per_step": 2, "nats_per_sequence": 0, "measure": 3}
+DECIMALS = {"nats_per_step": 2, "nats_per_sequence": 0}
 STAR = (
     "\\* the maximum over ELBO, IWAE and FIVO, chosen on the reported split: the paper's own convention, optimistic "
     "for these models."
@@ -97,12 +97,17 @@ def heading(column: tuple[tuple[str, Any], ...]) -> str:
 
 
 def number_text(value: int | float, unit: str, more: int = 0) -> str:
-    """A score with the decimals of the paper, or more of them."""
+    """A score with the decimals of the paper, or more of them; measures have any size, and as many as show it."""
+    if unit == "measure":
+        return f"{value:,.{_decimals_of(value)}f}"
     decimals = DECIMALS[unit]
     return f"{value:,.{decimals + more if decimals else 0}f}"
 
 
 def signed(value: int | float, unit: str) -> str:
-    """A difference: positive is better than the paper."""
-    decimals = DECIMALS[unit]
-    return f"{value:+,.{decimals}f}"
+    """A difference: positive is better than the paper, but for measures that are errors."""
+    return f"{value:+,.{_decimals_of(value) if unit == 'measure' else DECIMALS[unit]}f}"
+
+
+def _decimals_of(value: int | float) -> int:
+    return 2 if abs(value) >= 10 else 3

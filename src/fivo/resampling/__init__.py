@@ -9,6 +9,7 @@ from fivo.resampling._criteria import Always, Criterion, ESSBelow, Every, Never,
 from fivo.resampling._differentiable import DifferentiableScheme, Resampled
 from fivo.resampling._inverse_cdf import SMALL
 from fivo.resampling._multinomial import multinomial
+from fivo.resampling._over_devices import draw_own_ancestors
 from fivo.resampling._relaxed import Relaxed
 from fivo.resampling._residual import residual
 from fivo.resampling._schemes import (
@@ -51,6 +52,7 @@ __all__ = [
     "check_criterion",
     "checked_scheme",
     "draw_ancestors",
+    "draw_own_ancestors",
     "get_conditional_scheme",
     "get_scheme",
     "law_of",

@@ -11,7 +11,7 @@ from fivo.weights import normalize
 
 SMALL = 64
 """Up to this many particles, comparing all points with all weights at once is faster than anything else."""
-_BLOCK = 32
+BLOCK = 32
 
 
 def cumulative_weights(log_weights: Float[Array, " particle"]) -> Float[Array, " particle"]:
@@ -29,13 +29,23 @@ def cumulative(weights: Float[Array, " particle"]) -> Float[Array, " particle"]:
     if size <= SMALL:
         earlier = jnp.tril(jnp.ones((size, size), bool))
         return jnp.sum(jnp.where(earlier, weights[None, :], 0), axis=1)
-    num_blocks = -(-size // _BLOCK)
-    blocks = jnp.pad(weights, (0, num_blocks * _BLOCK - size)).reshape(num_blocks, _BLOCK)
-    within = blocks @ jnp.triu(jnp.ones((_BLOCK, _BLOCK), weights.dtype))
-    ends = cumulative(within[:, -1])[:, None]
+    within = sums_in_blocks(jnp.pad(weights, (0, -size % BLOCK)))
+    ends = cumulative(within[:, -1])
     starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
-    sums = jnp.where(within == within[:, -1:], ends, jnp.minimum(starts + within, ends))
-    return sums.reshape(-1)[:size]
+    return between(within, starts, ends)[:size]
+
+
+def sums_in_blocks(weights: Float[Array, " particle"]) -> Float[Array, "block size"]:
+    """Cumulative sums that start anew with every block."""
+    return weights.reshape(-1, BLOCK) @ jnp.triu(jnp.ones((BLOCK, BLOCK), weights.dtype))
+
+
+def between(
+    within: Float[Array, "block size"], starts: Float[Array, " block"], ends: Float[Array, " block"]
+) -> Float[Array, " particle"]:
+    """The sums of blocks, of which each lies between the end of the block before and its own."""
+    sums = jnp.minimum(starts[:, None] + within, ends[:, None])
+    return jnp.where(within == within[:, -1:], ends[:, None], sums).reshape(-1)
 
 
 def ancestors_at(points: Float[Array, " draw"], cumulative: Float[Array, " particle"]) -> Int[Array, " draw"]:
@@ -53,8 +63,12 @@ def ancestors_at(points: Float[Array, " draw"], cumulative: Float[Array, " parti
 
 
 def ancestors_of_counts(
-    points_below: Int[Array, " particle"], num_draws: int, dtype: jnp.dtype
+    points_below: Int[Array, " particle"], num_draws: int, dtype: jnp.dtype, first: Int[Array, ""] | int = 0
 ) -> Int[Array, " {num_draws}"]:
-    """Ancestors of sorted points, of which `points_below[j]` lie below the upper edge of particle j."""
-    edges = jnp.zeros(num_draws, dtype).at[points_below].add(1, mode="drop", indices_are_sorted=True)
+    """Ancestors of sorted points, of which `points_below[j]` lie below the upper edge of particle j.
+
+    Those of `num_draws` points from the `first` on.
+    """
+    places = jnp.maximum(points_below - first, 0)
+    edges = jnp.zeros(num_draws, dtype).at[places].add(1, mode="drop", indices_are_sorted=True)
     return cumulative(edges).astype(jnp.int32)

@@ -46,10 +46,18 @@ def at_strata(offsets: Float[Array, " draw"], log_weights: Float[Array, " partic
     num_draws, edges = offsets.shape[0], cumulative_weights(log_weights)
     if edges.shape[0] <= SMALL:
         return ancestors_at((jnp.arange(num_draws, dtype=offsets.dtype) + offsets) / num_draws, edges)
-    strata = num_draws * (edges / edges[-1])
+    return ancestors_of_counts(points_below(offsets, edges, edges[-1]), num_draws, offsets.dtype)
+
+
+def points_below(
+    offsets: Float[Array, " draw"], edges: Float[Array, " particle"], total: Float[Array, ""]
+) -> Int[Array, " particle"]:
+    """How many of the points (i + offset_i) / N lie below each of these cumulative weights."""
+    num_draws = offsets.shape[0]
+    strata = num_draws * (edges / total)
     stratum = jnp.minimum(jnp.floor(strata).astype(jnp.int32), num_draws - 1)
     below = stratum + (stratum + offsets[stratum] < strata)
-    return ancestors_of_counts(jnp.where(edges == edges[-1], num_draws, below), num_draws, offsets.dtype)
+    return jnp.where(edges == total, num_draws, below)
 
 
 def reference_point(

@@ -3,8 +3,8 @@
 Every device proposes and weights its own particles; four numbers per device are exchanged for log p̂_t and the ESS.
 Two ways to resample, both unbiased for p(x) and O(N):
 
-- exact: weights are collected on every device, which draws all ancestors, sorted, with the key that one device would
-  have; particles are passed around the ring of devices in whole blocks, and each device picks those that it continues.
+- exact: every device draws the ancestors of its own slots, sorted, with the key that one device would have; particles
+  are passed around the ring of devices in whole blocks, and each device picks those that it continues.
 - islands: each device resamples its own particles by their weights among themselves, and keeps the island's total
   weight; where the islands' weights differ too much, whole islands are resampled by weight (Vergé, Dubarry, Del Moral
   and Moulines 2015). Weights are never collected, and particles move only then.
@@ -25,7 +25,7 @@ from fivo.batch import Batch
 from fivo.distributions import weight_dtype
 from fivo.errors import InputError
 from fivo.models import Frame, SequenceModel, inspect_step, over_time, read_batch, start_state
-from fivo.resampling import ESSBelow, draw_ancestors, systematic
+from fivo.resampling import ESSBelow, draw_ancestors, draw_own_ancestors, systematic
 from fivo.smc._result import FilterResult
 from fivo.smc._rules import Rules
 from fivo.smc._step import Particles, StepInfo, only_active
@@ -178,14 +178,13 @@ def _exact(
     pf: "ParticleFilter", key: Key[Array, ""], particles: Particles, totals: Totals, now: Now, own: Array
 ) -> tuple[Particles, Int[Array, " particle"], Bool[Array, ""]]:
     """All particles drawn by all weights, as on one device."""
-    (axis, _), count = _ring(pf), own.shape[0]
+    (axis, devices), count = _ring(pf), own.shape[0]
     everyone = lambda: lax.all_gather(particles.log_weights, axis, tiled=True)  # noqa: E731
     due = _due(pf, totals.ess, pf.num_particles, everyone, now)
 
     def exchange(particles: Particles) -> tuple[Particles, Array]:
-        weights = lax.stop_gradient(lax.all_gather(particles.log_weights, axis, tiled=True))
-        drawn = draw_ancestors(pf.scheme, key, weights, pf.num_particles)  # pyright: ignore[reportArgumentType]
-        mine = lax.dynamic_slice(drawn, (own[0],), (count,))
+        weights = lax.stop_gradient(particles.log_weights)
+        mine = draw_own_ancestors(pf.scheme, key, weights, axis, devices)  # pyright: ignore[reportArgumentType]
         state = _passed(pf, particles.state, mine // count, mine % count)
         uniform = jnp.full_like(particles.log_weights, -jnp.log(pf.num_particles))
         return Particles(state, uniform), mine
