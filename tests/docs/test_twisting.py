@@ -39,7 +39,7 @@ def test_the_page_has_the_exact_likelihoods_of_the_currencies():
         assert f"{value:,.2f}" in page
 
 
-@pytest.mark.parametrize("name", ["sixo-forex"])
+@pytest.mark.parametrize("name", ["sixo-forex", "sixo-hodgkin-huxley"])
 def test_the_page_has_the_tables_of_the_sweeps(name):
     summary = json.loads((ROOT / "results" / f"{name}.json").read_text())
     assert all(cell["ours"] is not None for cell in summary["cells"])
