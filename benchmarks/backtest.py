@@ -30,13 +30,14 @@ from statsmodels.tsa.statespace.structural import UnobservedComponents
 import fivo
 from fivo._terminal.progress import Bar
 from fivo.data import Dataset
+from fivo.errors import InputError
 from fivo.files import write_atomically
 from fivo.inference import Forecasts, ModelForecaster, SeasonalNaive, Windows, backtest, guess_season, make_windows
 from fivo.inference.series import SeriesModel
 
 WINDOWS, SAMPLES = 10, 400
 FRACTIONS = {"train": 0.7, "valid": 0.1, "test": 0.2}
-RECURRENT = {"steps": 400, "validate_every": 50, "log_every": 50, "patience": 3, "learning_rate": 3e-3, "window": 60}
+RECURRENT = {"steps": 400, "validate_every": 50, "log_every": 50, "patience": 3, "learning_rate": 3e-3, "window": 60, "clip": 1.0}
 OURS: dict[str, dict[str, Any]] = {
     "linear-gaussian": {},
     "vrnn": {"hidden": 16, **RECURRENT},
@@ -208,7 +209,10 @@ def benchmark(
         forecasters[model] = ModelForecaster(SeriesModel(run.model), SAMPLES)
         if model != "linear-gaussian":
             note(f"{name}: diagnosing {model}")
-            verdicts[model] = run.diagnose(num_sequences=1, repeats=4, particles=[4, 16]).verdict.sentences
+            try:
+                verdicts[model] = run.diagnose(num_sequences=1, repeats=4, particles=[4, 16]).verdict.sentences
+            except InputError as refused:
+                verdicts[model] = [str(refused)]
     if "seasonal-naive" in models:
         forecasters["seasonal-naive"] = SeasonalNaive(season, SAMPLES)
     chosen = {}

@@ -19,7 +19,7 @@ from fivo.training import Callback, Plan, RunDirectory
 AUTO, BUDGET = "auto", "5min"
 FOLDER = "candidates"
 """Where in the run's directory the candidates are."""
-RECURRENT = {"learning_rate": 1e-3, "validate_every": 50, "log_every": 10, "patience": 10}
+RECURRENT = {"learning_rate": 1e-3, "clip": 1.0, "validate_every": 50, "log_every": 10, "patience": 10}
 CANDIDATES: dict[str, dict[str, Any]] = {
     **{f"{LINEAR}-{n}": {"model": LINEAR, "latents": n} for n in (2, 4, 8)},
     **{f"vrnn-{n}": {"model": "vrnn", "hidden": n, **RECURRENT} for n in (16, 32)},
