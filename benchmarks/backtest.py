@@ -37,7 +37,15 @@ from fivo.inference.series import SeriesModel
 
 WINDOWS, SAMPLES = 10, 400
 FRACTIONS = {"train": 0.7, "valid": 0.1, "test": 0.2}
-RECURRENT = {"steps": 400, "validate_every": 50, "log_every": 50, "patience": 3, "learning_rate": 3e-3, "window": 60, "clip": 1.0}
+RECURRENT = {
+    "steps": 400,
+    "validate_every": 50,
+    "log_every": 50,
+    "patience": 3,
+    "learning_rate": 3e-3,
+    "window": 60,
+    "clip": 1.0,
+}
 OURS: dict[str, dict[str, Any]] = {
     "linear-gaussian": {},
     "vrnn": {"hidden": 16, **RECURRENT},

@@ -65,7 +65,7 @@ def best(x: np.ndarray) -> np.ndarray:
 
 
 def bootstrap(parameters: list[np.ndarray], x: np.ndarray, repeats: int = 64) -> tuple[float, float]:
-    """The score that was published, of the exact fits: its mean over filters with 2,048 particles, and standard error."""
+    """The published kind of score, of the exact fits: its mean over filters with 2,048 particles, and its error."""
     level, free, log_scale = np.array(parameters).T
     model = StochasticVolatility(
         mean=np.zeros_like(level),

@@ -23,3 +23,5 @@ class SIXO(FIVO):
     """
 
     twisted: ClassVar[bool] = True
+
+    __init__ = FIVO.__init__  # said for type checkers, which would make one from the fields

@@ -1,4 +1,4 @@
-"""Ancestors of particles that are spread over devices: each device draws those of its own slots, as one device would."""
+"""Ancestors of particles that are spread over devices: each device draws those of its own slots."""
 
 import jax
 import jax.numpy as jnp
