@@ -25,7 +25,13 @@ def test_there_are_enough_datasets_and_models():
 
 
 def test_what_is_said_of_the_diagnosis_is_in_the_file():
-    sentence = RESULTS["datasets"]["sunspots"]["diagnosis"]["vrnn"][0]
+    found = {name: result["diagnosis"] for name, result in RESULTS["datasets"].items()}
+    sentence = found["sunspots"]["vrnn"][0]
     assert sentence.startswith("The model itself is the limit: with N = 16")
-    assert "are 0.020 nats per step apart" in sentence
-    assert "0.020 nats per step apart with 16 particles" in PAGE
+    assert "are 0.038 nats per step apart" in sentence
+    assert "0.038 nats per step apart with 16 particles" in PAGE
+    for name, share in (("co2", "23 %"), ("macrodata", "8 %")):
+        limit, size = found[name]["vrnn"]
+        assert limit.startswith("The proposal limits this model: with N = 16")
+        assert size.startswith(f"The effective sample size is {share} of N")
+        assert f"{share} (`{name}`)" in PAGE

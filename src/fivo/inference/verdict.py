@@ -30,8 +30,8 @@ def judge(
     remaining = max(simulated - 2 * most.sandwich.standard_error, left)
     gained = most.bound - own.bound
     evidence = (
-        f"with N = {most.particles} upper and lower bound on simulated data are {simulated:.3f} nats per step "
-        f"apart, and half the variance of log p-hat on the data is {left:.3f}"
+        f"with N = {most.particles} upper and lower bound on simulated data are {_nats(simulated)} nats per step "
+        f"apart, and half the variance of log p-hat on the data is {_nats(left)}"
     )
     first = rows[0]
     if unresampled is not None:
@@ -73,3 +73,8 @@ def _information(row: DiagnosisRow) -> list[str]:
         f"KL(q‖p) is {row.kl:.3f} nats per step: q is the prior, so either the proposal is a bootstrap one or the "
         "latents carry nothing of the data."
     ]
+
+
+def _nats(value: float) -> str:
+    """With three decimals, unless it is so large that they say nothing."""
+    return f"{value:.3f}" if abs(value) < 1e5 else f"{value:.1e}"
