@@ -45,3 +45,22 @@ def test_the_page_has_the_tables_of_the_sweeps(name):
     assert all(cell["ours"] is not None for cell in summary["cells"])
     table = "\n".join(line for line in as_markdown(summary).splitlines() if line.startswith("|"))
     assert table in (ROOT / "docs" / "twisting.md").read_text()
+
+
+def test_the_page_has_the_figures_of_the_chorales():
+    page = " ".join((ROOT / "docs" / "twisting.md").read_text().split())
+    found = json.loads((ROOT / "results" / "jsb-twist.json").read_text())
+    for name, title, own in (("fivo", "FIVO", "FIVO"), ("sixo", "SIXO-DRE", "SIXO")):
+        row = found[name]
+        cells = [
+            f"{row['steps']:,}",
+            ", ".join(map(str, row["seconds"])),
+            *(_pair(row[b], ", ") for b in (own, "FIVO")),
+        ]
+        assert f"| {title} | {' | '.join(cells)} |" in page
+        assert _pair(row["validation after 11,000 steps, N = 4"], " and ") in page
+    assert all(mine > theirs for mine, theirs in zip(found["fivo"]["FIVO"], found["sixo"]["FIVO"], strict=True))
+
+
+def _pair(values, between):
+    return between.join(f"{value:.3f}" for value in values)
