@@ -31,8 +31,8 @@ from tests.training.runs import assert_same_run
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
 KILLS = int(os.environ.get("FIVO_TEST_KILLS", "2"))
-"""How often the whole sweep is stopped: one of two runs twice, or one of eight all five times."""
-SEEDS = 1 if len(SIGNALS) > KILLS else 4
+"""How often the whole sweep is stopped: one of four runs twice, or one of eight all five times."""
+SEEDS = 2 if len(SIGNALS) > KILLS else 4
 RATES = [0.02, 0.005]
 
 
