@@ -4,12 +4,14 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 # Programs here are tiny: optimising them would take far longer than running them. Benchmarks check the optimised ones.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
-    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_disable_hlo_passes=cse,while-loop-invariant-code-motion,while-loop-simplifier,simplify-conditional",
 )
 
 # In the background of a shell interrupts are ignored, and what tests start and interrupt would ignore them too.
@@ -20,8 +22,10 @@ import jax
 import pytest
 from jaxtyping import install_import_hook
 
-# Before anything imports the package: only modules loaded from here on have their annotations checked.
-install_import_hook("fivo", "beartype.beartype")
+# Before anything imports the package: only modules loaded from here on have their annotations checked. The compiler's
+# have few shapes, and are called for every operation of a program.
+ROOMS = [path.stem for path in (Path(__file__).parents[1] / "src" / "fivo").iterdir() if path.stem != "_fuse"]
+install_import_hook([f"fivo.{room}" for room in ROOMS], "beartype.beartype")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 

@@ -94,9 +94,8 @@ def test_the_importance_path(bound, batch):
     assert_same(split, flagged)
 
 
-@pytest.mark.parametrize("batch", ["padded", "one step"])
-def test_bounds_of_whole_trajectories(batch):
-    data = BATCHES[batch]()
+def test_bounds_of_whole_trajectories():
+    data = BATCHES["padded"]()
     beside = AffineProposal(0.4 * jnp.eye(2), jnp.zeros(2), jnp.zeros(2))
     for bound in (
         AIS(2, temperatures.linear(3), HMC(0.1, 2)),
