@@ -148,7 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=800, help="optimizer steps of each model")
     parser.add_argument("--particles", type=int, default=200, help="particles and draws of each forecast")
-    parser.add_argument("--seeds", type=int, default=5, help="how many")
+    parser.add_argument("--seeds", type=int, default=4, help="how many")
     parser.add_argument("--json", type=Path, help="where to write the scores")
     given = parser.parse_args()
     results = [compare(given.steps, given.particles, seed) for seed in range(given.seeds)]
