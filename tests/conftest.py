@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 # Programs here are tiny: optimising them would take far longer than running them. Benchmarks check the optimised ones.
 os.environ.setdefault(
@@ -22,10 +21,8 @@ import jax
 import pytest
 from jaxtyping import install_import_hook
 
-# Before anything imports the package: only modules loaded from here on have their annotations checked. The compiler's
-# have few shapes, and are called for every operation of a program.
-ROOMS = [path.stem for path in (Path(__file__).parents[1] / "src" / "fivo").iterdir() if path.stem != "_fuse"]
-install_import_hook([f"fivo.{room}" for room in ROOMS], "beartype.beartype")
+# Before anything imports the package: only modules loaded from here on have their annotations checked.
+install_import_hook("fivo", "beartype.beartype")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 

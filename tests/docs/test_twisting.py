@@ -59,6 +59,8 @@ def test_the_page_has_the_figures_of_the_chorales():
         ]
         assert f"| {title} | {' | '.join(cells)} |" in page
         assert _pair(row["validation after 11,000 steps, N = 4"], " and ") in page
+    first, last = (found["sixo"][f"loss of the twist at step {step}"] for step in ("100", "11,000"))
+    assert f"loss falls from {first[0]:.2f} to {last[0]:.2f} and {last[1]:.2f}" in page
     assert all(mine > theirs for mine, theirs in zip(found["fivo"]["FIVO"], found["sixo"]["FIVO"], strict=True))
 
 

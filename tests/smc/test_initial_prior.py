@@ -94,8 +94,9 @@ def test_the_importance_path(bound, batch):
     assert_same(split, flagged)
 
 
-def test_bounds_of_whole_trajectories():
-    data = BATCHES["padded"]()
+@pytest.mark.parametrize("batch", ["padded", "one step"])
+def test_bounds_of_whole_trajectories(batch):
+    data = BATCHES[batch]()
     beside = AffineProposal(0.4 * jnp.eye(2), jnp.zeros(2), jnp.zeros(2))
     for bound in (
         AIS(2, temperatures.linear(3), HMC(0.1, 2)),
